@@ -118,6 +118,13 @@ EDGES = {
     "where isnan log": Edge(
         lambda x: gc.where(gc.isnan(gc.log(x)), 0, gc.log(x)), [[-1, 2]], [0, 0.5], [0, -0.25]
     ),
+    "where far from it": Edge(
+        lambda x: gc.where(x > 0, gc.exp(gc.log(gc.sqrt(x) / x) * 2), 0), [[0, 4]],
+        [0, -1 / 16], [0, 1 / 32],
+    ),
+    "where norm": Edge(
+        lambda x: gc.where(x.sum() == 0, 0, gc.sqrt((x * x).sum())), [[0, 0]], [0, 0]
+    ),
     "where in where": Edge(
         lambda x: gc.where(x > 0, gc.where(x > 1, gc.log(x - 1), gc.sqrt(x)), 0),
         [[0, 3, 4]], [0, 0.5, 1 / 3], [0, -0.25, -1 / 9],
@@ -151,6 +158,8 @@ EDGES = {
     ),
     "entropy": Edge(lambda p: gc.where(p > 0, -p * gc.log(p), 0), [[0, 1]], [0, -1], [0, -1]),
     "slice of log": Edge(lambda x: gc.log(x)[1:], [[0, 2]], [0, 0.5], [0, -0.25]),
+    "index beside nan": Edge(lambda x: gc.log(x).isel(i=0), [[2, -1]], [0.5, 0], [-0.25, 0]),
+    "max of log": Edge(lambda x: gc.log(x).max(), [[0, 2]], [0, 0.5], [0, -0.25]),
     "index of sqrt": Edge(lambda x: gc.sqrt(x).isel(i=-1), [[0, 4]], [0, 0.25], [0, -1 / 32]),
     "pick of log": Edge(
         lambda x: gc.log(x).isel(i=("k", [1, 1])), [[0, 2]], [0, 1], [0, -0.5]
@@ -184,6 +193,9 @@ EDGES = {
     "std of a constant": Edge(lambda x: x.std("i"), [[3, 3, 3]], [0, 0, 0]),
     "std of a constant, ddof": Edge(lambda x: x.std("i", ddof=1), [[0.1, 0.1, 0.1]], [0, 0, 0]),
     "root of a square": Edge(lambda x: gc.sqrt(x**2), [[0, -2]], [0, -1], [0, 0]),
+    "root of a product": Edge(lambda x: gc.sqrt(x * x), [[0, -2, 3]], [0, -1, 1], [0, 0, 0]),
+    "hypot(x, x)": Edge(lambda x: gc.hypot(x, x), [[0, 1]], [0, 2**0.5], [0, 0]),
+    "atan2(x, 0 x)": Edge(lambda x: gc.atan2(x, x * 0), [[0, 1]], [0, 0]),
     "hypot": Edge(gc.hypot, [[0], [0]], [0, 0], [0, 0]),
     "hypot beside 0": Edge(
         gc.hypot, [[0, 3], [2, 4]], [0, 0.6, 1, 0.8],
@@ -195,7 +207,14 @@ EDGES = {
     "atan2 on the axes": Edge(
         gc.atan2, [[0], [2]], [0.5, 0], [[0, -0.25], [-0.25, 0]]
     ),
-    "sinc": Edge(gc.sinc, [[0]], [0], [-np.pi**2 / 3]),
+    "sinc": Edge(gc.sinc, [[0, 1]], [0, -1], [-np.pi**2 / 3, 2]),
+    "xlogy(x, x)": Edge(lambda x: gc.special.xlogy(x, x), [[1]], [1], [1]),
+    # Steps, and what has no value.
+    "rounding": Edge(lambda x: gc.floor(x) + gc.rint(x) + x, [[0.5, 1.5]], [1, 1], [0, 0]),
+    "heaviside": Edge(lambda x: gc.heaviside(x - 1, x), [[1, 2]], [1, 0]),
+    "stop_gradient": Edge(lambda x: x * gc.stop_gradient(x), [[2, 3]], [2, 3], [0, 0]),
+    "remainder by 0": Edge(lambda x: x % 0.0, [[3, 0]], [NAN, NAN]),
+    "fmod by 0": Edge(lambda x: gc.fmod(3.0, x), [[0, 0]], [NAN, NAN]),
     "xlogy by y": Edge(lambda y: gc.special.xlogy(0.0, y), [[0, 2]], [0, 0], [0, 0]),
     # Products with zeros.
     "prod, one zero": Edge(
@@ -226,6 +245,9 @@ EDGES = {
     ),
     "power by both, y = 3": Edge(lambda x, y: x**y, [[0], [3]], [0, 0], [[0, 0], [0, 0]]),
     "0**y": Edge(lambda y: 0.0**y, [[2, 0.5]], [0, 0], [0, 0]),
+    "exponents of 0 and 2": Edge(
+        lambda y: whole([0.0, 0.0, 2.0]) ** y, [[2, 1, 3]], [0, 0, 8 * np.log(2)]
+    ),
     "negative base": Edge(lambda x: x ** whole([2.0, 3.0]), [[-2, -2]], [-4, 12], [2, -12]),
     # Ties share the derivative evenly.
     "max": Edge(lambda x: x.max("i"), [[1, 3, 3]], [0, 0.5, 0.5], [0, 0, 0]),
@@ -237,6 +259,7 @@ EDGES = {
     "maximum(x, 2x/2)": Edge(lambda x: gc.maximum(x, 2 * x / 2), [[1, -2]], [1, 1], [0, 0]),
     "maximum(x, y)": Edge(gc.maximum, [[1], [1]], [0.5, 0.5], [0, 0]),
     "fmax(x, y)": Edge(gc.fmax, [[1, NAN], [1, 2]], [0.5, 0, 0.5, 1], [0, 0, 0, 0]),
+    "fmin(nan, x)": Edge(lambda x: gc.fmin(NAN, x), [[1, 2]], [1, 1], [0, 0]),
     "maximum(x, 0)": Edge(lambda x: gc.maximum(x, 0), [[0, -1, 1]], [0.5, 0, 1], [0, 0, 0]),
     "minimum(x, 0)": Edge(lambda x: gc.minimum(x, 0), [[0, -1, 1]], [0.5, 1, 0], [0, 0, 0]),
     "clip": Edge(
@@ -294,6 +317,10 @@ EDGES = {
     "log of sigmoid": Edge(
         lambda x: gc.log(gc.special.sigmoid(x)), [[-1000, 1000]], [1, 0], [0, 0]
     ),
+    "special.softplus": Edge(
+        gc.special.softplus, [[800, -800, 0]], [1, 0, 0.5], [0, 0, 0.25]
+    ),
+    "special.sigmoid": Edge(gc.special.sigmoid, [[800, -800, 0]], [0, 0, 0.25], [0, 0, 0]),
     "tanh": Edge(gc.tanh, [[1000, -1000]], [0, 0], [0, 0]),
 }  # fmt: skip
 
