@@ -1,4 +1,4 @@
-"""Plain ops that only rewrites make, emitted and run by themselves."""
+"""Plain ops, emitted and run by themselves: what they mean, and forms that only rewrites make."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ import itertools
 import numpy as np
 import pytest
 
+from graphcore.backends.numpy_backend.emit import EMIT
 from graphcore.backends.numpy_backend.function import Function
+from graphcore.inspection.interpreter import alone
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import unknown
-from graphcore.ops import elementwise, leaf, tensor
+from graphcore.ops import elementwise, leaf, meaning, tensor
 from tests import interpreter
+from tests.ir.test_axes import NODES, operands_of
+from tests.reference import close
 
 N = unknown("n")
 EDGES = np.array([0.0, -0.0, 1.5, -2.0, np.inf, -np.inf, np.nan])
@@ -84,3 +88,17 @@ def test_what_is_done_with_one_number_everywhere(size: int) -> None:
         agrees(node, np.asarray(0.5), n=size)
     windows = {"axes": (0,), "sizes": (1,), "strides": (1,), "dilations": (1,)}
     agrees(tensor.windows(row, **windows), np.asarray(0.5), n=size)
+
+
+EMITTED = [n for n, x in NODES.items() if x.op in EMIT and x.op not in elementwise.UNKNOWN]
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", EMITTED)
+def test_numpy_computes_what_an_op_means(name: str) -> None:
+    node = NODES[name]
+    xs = operands_of(node, np.random.default_rng(5))
+    found = Function(alone(node), ("n",))(xs, (3,))
+    for ours, wanted in zip(found, meaning.compute(node, xs, {"n": 3}), strict=True):
+        assert ours.dtype == wanted.dtype
+        close(ours, wanted)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.special
 
 from graphcore.ir.axes import How, Source
 from graphcore.ir.graph import Graph
@@ -17,7 +16,7 @@ from graphcore.ir.op import Op, Trait
 from graphcore.ir.sizes import evaluate
 from graphcore.ops import elementwise, leaf, linalg, meaning, outside, tensor
 from tests import interpreter
-from tests.ops.tables import INTERNAL
+from tests.ops.tables import INTERNAL, arity
 from tests.rewrites.test_calculus import TENSOR, given
 
 N = 3
@@ -86,7 +85,7 @@ def elementwise_nodes() -> Iterator[tuple[str, Node]]:
                 yield op.name, op(given("z", 4, 5, dtype="c16"))
             case _:
                 for dtype in ("f8", "i8", "?"):
-                    count = elementwise_operands(op)
+                    count = arity(op)
                     xs = [given(f"x{i}", 4, 5, dtype=dtype) for i in range(count)]
                     try:
                         node = op(*xs)
@@ -94,13 +93,6 @@ def elementwise_nodes() -> Iterator[tuple[str, Node]]:
                         continue
                     yield op.name, node
                     break
-
-
-def elementwise_operands(op: Op) -> int:
-    function = elementwise.UFUNC[op]
-    if isinstance(function, str):
-        function = getattr(scipy.special, function, None)
-    return getattr(function, "nin", 1)
 
 
 def matrix_nodes() -> Iterator[tuple[str, Node]]:
