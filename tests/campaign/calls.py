@@ -196,6 +196,18 @@ def good_calls() -> list[Call]:
     return found
 
 
+def misfits(function: Callable[..., Any]) -> Iterator[tuple[tuple[Any, ...], dict[str, Any], str]]:
+    """Calls that do not fit a signature, and what their refusals say."""
+    parameters = inspect.signature(function).parameters.values()
+    kinds = {p.kind for p in parameters}
+    if inspect.Parameter.VAR_KEYWORD not in kinds:
+        yield (), {"exis": 0}, "takes no exis\n"
+    if inspect.Parameter.VAR_POSITIONAL not in kinds:
+        yield (X,) * 20, {}, "missing|by position"
+    if any(p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters):
+        yield (), {}, "missing\n"
+
+
 class Place(NamedTuple):
     """An argument of a good call, or a part of one: how to call with another value there."""
 

@@ -1,4 +1,4 @@
-"""What became of a call with a wrong argument."""
+"""What became of a wrong call: the laws of refusals."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import graphcore as gc
+from tests.refusals.cures import faults, pieces
 
 from .calls import Place
 
@@ -43,20 +45,40 @@ def limited() -> Iterator[None]:
 
 
 def outcome(place: Place, wrong: Callable[[], Any]) -> tuple[str, Any]:
-    """Whether the call is "refused", has "no cure", is a "bare" error, a "hang", or "accepted".
+    """What becomes of the call with a wrong value in that place."""
+    args, options = place.replaced(wrong())
+    return judged(place.call.function, args, options)
+
+
+def judged(function: Callable[..., Any], args: Any, options: Any) -> tuple[str, Any]:
+    """Whether a call is "refused" by law, breaks a law, is a "bare" error, a "hang", or "accepted".
 
     An error that a function of the "user" raises passes through the library unchanged.
     """
-    args, options = place.replaced(wrong())
     try:
         with limited():
-            return "accepted", place.call.function(*args, **options)
+            return "accepted", function(*args, **options)
     except gc.GraphError as error:
-        return ("refused" if "\n  cure: " in str(error) else "no cure"), error
+        return broken_law(function, str(error)) or "refused", error
     except Hang as error:
         return "hang", error
     except Exception as error:
         return ("user" if in_tests(error) else "bare"), error
+
+
+def broken_law(function: Callable[..., Any], message: str) -> str:
+    """What a refusal lacks, or ""; files and questions leave the line to the traceback."""
+    reason, _, cure = message.partition("\n  cure: ")
+    if "frontend" in function.__module__ and f"{Path(__file__).name}:" not in reason:
+        return "no line"
+    return no_code(cure) if cure else "no cure"
+
+
+@cache
+def no_code(cure: str) -> str:
+    """Which code in a cure has names that there are not; a method of what is not shown may be."""
+    found = [fault for piece in pieces(cure) if piece[0] != "." for fault in faults(piece)]
+    return f"no code: {found[0]}" if found else ""
 
 
 def in_tests(error: Exception) -> bool:

@@ -11,46 +11,8 @@ import numpy as np
 import pytest
 
 import graphcore as gc
-from graphcore.frontend.core.calls import reword_errors
 
 x = gc.tensor("x", {"row": 2, "col": 3})
-MODULES = (gc, gc.fft, gc.linalg, gc.optimize, gc.signal, gc.special, gc.tree)
-FUNCTIONS = {
-    f"{module.__name__}.{name}": value
-    for module in MODULES
-    for name in dir(module)
-    if inspect.isfunction(value := getattr(module, name))
-}
-METHODS = {
-    f"{kind.__name__}.{name}": value
-    for kind in (
-        gc.Tensor,
-        gc.Compiled,
-        type(x.at[{"row": 0}]),
-        *(type(x.rolling(row=2)), type(x.coarsen(row=2)), type(x.weighted(x))),
-    )
-    for name in dir(kind)
-    if not name.startswith("_") and inspect.isfunction(value := getattr(kind, name))
-}
-
-
-@pytest.mark.parametrize("name", FUNCTIONS | METHODS)
-def test_every_public_function_words_a_call_that_does_not_fit(name: str) -> None:
-    function = (FUNCTIONS | METHODS)[name]
-    names = f"({function.__name__}|{name.rpartition('.')[2]})"
-    assert reword_errors(function) is function
-    parameters = inspect.signature(function).parameters.values()
-    kinds = {p.kind for p in parameters}
-    if inspect.Parameter.VAR_KEYWORD not in kinds:
-        with pytest.raises(gc.GraphTypeError, match=f"^{names}: takes no exis\n") as e:
-            function(exis=0)
-        assert "\n  cure: " in str(e.value)
-    if inspect.Parameter.VAR_POSITIONAL not in kinds:
-        with pytest.raises(gc.GraphTypeError, match=r"missing|by position"):
-            function(*[x] * 20)
-    if any(p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters):
-        with pytest.raises(gc.GraphTypeError, match="missing\n"):
-            function()
 
 
 def test_a_long_range_takes_no_memory_before_it_is_needed() -> None:

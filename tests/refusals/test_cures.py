@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import ast
-import inspect
-import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import graphcore as gc
-from graphcore.frontend.core.contents import SPACES
 from graphcore.frontend.core.other_names import ELSEWHERE, INSTEAD
-from graphcore.frontend.core.public_calls import public, public_path
 from tests.refusals.cures import check, faults, general, pieces, strings
 
 PACKAGE = Path(gc.__file__).parent
@@ -45,18 +41,3 @@ def test_what_stands_for_names_of_other_libraries_runs(name: str) -> None:
         check(said(lambda: getattr(gc, name)), general())
     if not hasattr(gc.Tensor, name):
         check(said(lambda: getattr(general()[0]["x"], name)), general())
-
-
-FUNCTIONS = {
-    public_path(space, name): function
-    for space in ("", *SPACES)
-    for name, function in public(space).items()
-}
-
-
-@pytest.mark.parametrize("path", FUNCTIONS)
-def test_a_function_says_how_it_is_called(path: str) -> None:
-    cure = said(lambda: FUNCTIONS[path](no_such_argument=1))
-    assert [fault for piece in pieces(cure) for fault in faults(piece)] == []
-    if shown := re.match(r"write ([\w.]+)\(", cure):
-        assert inspect.unwrap(eval(shown[1], {"gc": gc})) is inspect.unwrap(FUNCTIONS[path])
