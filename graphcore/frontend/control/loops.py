@@ -256,6 +256,12 @@ def while_loop(
     init: Tree,
     max_steps: Operand | None = ...,
 ) -> Any: ...
+@parameters(
+    cond="`carry -> bool tensor`.",
+    body="`carry -> carry`, as for `scan`. It may use any tensor from outside.",
+    init="The first carry, as for `scan`.",
+    max_steps="The largest number of steps; None means no limit.",
+)
 def while_loop(
     cond: Callable[[Tree], Tensor],
     body: Callable[[Tree], Tree],
@@ -267,17 +273,6 @@ def while_loop(
     It has derivatives in both modes, and the number of steps needs no bound. The number of steps
     itself has no derivative. A condition with dims makes a batched loop, in which each element
     stops at its own step.
-
-    Parameters
-    ----------
-    cond
-        `carry -> bool tensor`.
-    body
-        `carry -> carry`, as for `scan`. It may use any tensor from outside.
-    init
-        The first carry, as for `scan`.
-    max_steps
-        The largest number of steps; None means no limit.
 
     Raises
     ------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import cache
 from inspect import CO_VARARGS, CO_VARKEYWORDS, cleandoc
@@ -13,7 +14,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 INDENT = "    "
 EXAMPLE = "\n>>> "
-RAISES = "\nRaises\n------"
+HEADING = re.compile(r"\n(?=[A-Z]\w+\n---)")
 
 COMMON = {
     "x": "A tensor.",
@@ -31,7 +32,7 @@ def fill_lines(text: str) -> list[str]:
 
 
 def parameters(**texts: str) -> Callable[[F], F]:
-    """Adds a Parameters section to the docstring of a function, before Raises and examples.
+    """Adds a Parameters section to the docstring of a function, before all others.
 
     It describes the parameters by `texts`, else as `COMMON` does, in the order of the signature.
 
@@ -56,10 +57,10 @@ def parameters(**texts: str) -> Callable[[F], F]:
                 if (name := written.lstrip("*")) in described:
                     section += [written, *fill_lines(described[name])]
             text, example, examples = cleandoc(function.__doc__).partition(EXAMPLE)
-            head = ["", "Examples", "--------"] if examples else []
-            text, raises, errors = text.partition(RAISES)
-            tail = [(raises + errors).rstrip()] if raises else []
-            lines = [text.rstrip(), "", *section, *tail, *head]
+            head = [] if "\nExamples\n" in text else ["Examples", "--------"]
+            text, *tail = HEADING.split(text, maxsplit=1)
+            lines = [text.rstrip(), "", *section, *[f"\n{part.rstrip()}" for part in tail]]
+            lines += ["", *head] if examples else []
             function.__doc__ = "\n".join(lines) + example + examples
         return function
 

@@ -9,6 +9,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 from graphcore.frontend.control.carries import aligned
 from graphcore.frontend.core.base import refusal, wrap
 from graphcore.frontend.core.callbacks import callback, operand_names, require_function
+from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.tracing import close, constants, placeholder, traced_operands
 from graphcore.frontend.core.trees import Tree, flatten, paths
 from graphcore.ir.dtypes import differentiable
@@ -53,29 +54,25 @@ def checkpoint(function: Callable[P, R]) -> Callable[P, R]:
     return cast("Callable[P, R]", call)
 
 
+@parameters(
+    function="A function of tensors or structures of them. It may use constants; other tensors "
+    "from outside are refused.",
+    pullback="`(operands, result, ct) -> cts`: the cotangent of each operand, as a tuple in their "
+    "order and structures; `ct` has the structure of the result. It must be linear in `ct`, as "
+    "forward mode and higher orders are derived from it. The graph may not show that it is "
+    "linear, as when a loop ends by the size of a residual. Forward mode then runs it once for "
+    "each element of the result. Elements that it treats separately, such as the members of a "
+    "batch, are done at once.",
+    pushforward="`(operands, result, tangents) -> tangent of the result`. It must be linear in "
+    "`tangents`, which have the structures of the operands. Forward mode and higher orders then "
+    "run it once instead.",
+)
 def custom_pullback(
     function: Callable[P, R],
     pullback: Callable[[tuple[Tree, ...], Tree, Tree], Any],
     pushforward: Callable[[tuple[Tree, ...], Tree, tuple[Tree, ...]], Tree] | None = None,
 ) -> Callable[P, R]:
     """`function` with a pullback of its own, for instance by the implicit function theorem.
-
-    Parameters
-    ----------
-    function
-        A function of tensors or structures of them. It may use constants; other tensors from
-        outside are refused.
-    pullback
-        `(operands, result, ct) -> cts`: the cotangent of each operand, as a tuple in their order
-        and structures; `ct` has the structure of the result. It must be linear in `ct`, as forward
-        mode and higher orders are derived from it. The graph may not show that it is linear, as
-        when a loop ends by the size of a residual. Forward mode then runs it once for each element
-        of the result. Elements that it treats separately, such as the members of a batch, are done
-        at once.
-    pushforward
-        `(operands, result, tangents) -> tangent of the result`. It must be linear in `tangents`,
-        which have the structures of the operands. Forward mode and higher orders then run it once
-        instead.
 
     Raises
     ------
