@@ -206,8 +206,8 @@ sqrtm = matrices(
 lu_factor = matrices(
     "lu_factor",
     "n n -> n n, n",
-    "r c -> r c, r",
-    "LU factors in one matrix, and row exchanges",
+    "r c -> r c, c",
+    "the transpose of the LU factors of the transpose in one matrix, and column exchanges",
     (same, positions),
 )
 lu_solve = matrices(

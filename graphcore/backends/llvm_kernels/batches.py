@@ -17,7 +17,7 @@ from graphcore.ir.sizes import Shape, Size
 from graphcore.ir.types import TensorType
 
 from . import small
-from .arithmetic import kind_of, literal
+from .arithmetic import literal
 from .builder import FALSE, PARTS, TRUE, WIDTH, Value, integer
 from .places import At
 from .results import changed
@@ -39,9 +39,9 @@ Several = Callable[[At, Value], Room | None]
 
 
 class Factors(NamedTuple):
-    """Memory for the factors of several matrices, in columns, for exchanges, and for failures."""
+    """Memory for the factors of several matrices, for exchanges, and for failures."""
 
-    columns: Room
+    packed: Room
     exchanges: Room
     info: Room
     n: Value
@@ -191,68 +191,23 @@ def give(w: Writer, room: Room, into: Room, at: At, mask: Value) -> None:
     entries(w, room.shape[0], room.shape[1], one)
 
 
-def factor(w: Writer, f: Factors, a: Node, at: At, mask: Value, by_rows: bool = False) -> None:
-    """Factor matrices of a batch, or their transposes; those that are not there are units."""
-    kind = kind_of(a)
+def factor(w: Writer, f: Factors, a: Node, at: At, mask: Value) -> None:
+    """Factor the transposes of matrices of a batch."""
+    copy(w, a, f.packed, at, mask)
+    below = f.packed.kind, f.packed.pointer, f.exchanges.pointer, f.n
+    small.factored(w, *below, f.info.pointer.text, name="factor_abreast")
+
+
+def copy(w: Writer, x: Node, room: Room, at: At, mask: Value) -> None:
+    """Put matrices of a batch side by side; those that are not there are units."""
 
     def given(i: Index, j: Index) -> Value:
-        row, column = (i, j) if by_rows else (j, i)
-        value = w.places.at(a, (*at, row, column), mask)
-        return w.b.select(mask, value, unit(w, kind, i, j))
+        return w.b.select(mask, w.places.at(x, (*at, i, j), mask), unit(w, room.kind, i, j))
 
-    fill(w, f.columns, given)
-    below = kind, f.columns.pointer, f.exchanges.pointer, f.n
-    small.factored(w, *below, f.info.pointer.text, name="factor_abreast")
+    fill(w, room, given)
 
 
 def unit(w: Writer, kind: str, i: Index, j: Index) -> Value:
     """An entry of the matrix with 1 on its diagonal."""
     same = w.b.op("icmp eq", i.base, j.base)
     return w.b.select(same, literal(1, kind), literal(0, kind))
-
-
-def solve(w: Writer, f: Factors, x: Room) -> None:
-    """x becomes the y with a y = x, for factored a."""
-    exchange(w, x, f.exchanges, integer(0), integer(1))
-    for lower in (True, False):
-        triangular(w, f, x, lower, turned=True, unit=lower)
-
-
-def solve_transposed(w: Writer, f: Factors, x: Room) -> None:
-    """x becomes the y with aᵀ y = x, for factored a."""
-    for lower in (True, False):
-        triangular(w, f, x, lower, turned=False, unit=not lower)
-    exchange(w, x, f.exchanges, w.b.sub(f.n, integer(1)), integer(-1))
-
-
-def triangular(w: Writer, f: Factors, x: Room, lower: bool, turned: bool, unit: bool) -> None:
-    """x becomes the y with t y = x, for a triangle of the factors."""
-    n, columns, _ = x.shape
-    given = x.kind, f.columns.pointer, x.pointer, n, columns
-    small.solve_triangular(w, *given, lower, turned, unit, "triangular_abreast")
-
-
-def exchange(w: Writer, x: Room, exchanges: Room, first: Value, step: Value) -> None:
-    """Exchange rows, beginning with the `first`; the exchanges count rows from 1."""
-    p, b, (n, columns, _) = w.places, w.b, x.shape
-
-    def row(k: Value) -> Sequence[Value]:
-        i = b.add(first, b.mul(step, k))
-        found = b.convert("sext", p.load(changed(w, exchanges), (Index(i), LANE), TRUE), "i64")
-        other = b.op("sub", found, integer(1))
-        pair = Index(i), Index(integer(0), integer(0), other)
-
-        def column(j: Value) -> Sequence[Value]:
-            values = [p.load(changed(w, x), (at, Index(j), LANE), TRUE) for at in pair]
-            for at, value in zip(pair, reversed(values), strict=True):
-                p.store(x, (at, Index(j), LANE), TRUE, value)
-            return ()
-
-        def some() -> Sequence[Value]:
-            p.looped(integer(0), columns, 1, (), column)
-            return ()
-
-        b.branch(b.any_lane(b.op("icmp ne", other, i)), some)
-        return ()
-
-    p.looped(integer(0), n, 1, (), row)

@@ -26,7 +26,6 @@ BLAS = {
 LAPACK = {
     "potrf": "char, int, x, int, int",
     "getrf": "int, int, x, int, int, int",
-    "getrs": "char, int, int, x, int, int, x, int, int",
     "gtsv": "int, int, x, x, x, x, int, int",
 }
 VALUES = re.compile(

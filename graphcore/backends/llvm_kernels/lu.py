@@ -1,7 +1,7 @@
 """LU factors of matrices, solutions and determinants by them, and tridiagonal systems.
 
-LAPACK factors columns, into which each matrix is copied. Its row exchanges count from 1, ours from
-0.
+LAPACK factors columns: those of the transpose, as each matrix lies row by row. Its exchanges count
+from 1, ours from 0.
 """
 
 from __future__ import annotations
@@ -19,13 +19,21 @@ from graphcore.ops import elementwise as e
 from graphcore.ops import linalg
 from graphcore.ops.leaf import values
 
-from . import batches, matrices
+from . import batches, small
 from .arithmetic import kind_of, literal, rule_of
 from .batches import each, entries, in_groups
 from .builder import PARTS, TRUE, Value, integer
-from .matrices import Call, check_sizes, is_set
+from .matrices import (
+    Call,
+    check_sizes,
+    is_set,
+    matrix,
+    side_by_side,
+    solve_in_place,
+    without_result,
+)
 from .results import changed, finished
-from .rooms import Index, Room
+from .rooms import Index, Room, index_of
 
 if TYPE_CHECKING:
     from .writer import Homes, Writer
@@ -34,16 +42,17 @@ ROUTINES = {
     linalg.lu_factor: ("getrf",),
     linalg.det: ("getrf",),
     linalg.slogdet: ("getrf",),
-    linalg.lu_solve: ("getrs",),
+    linalg.lu_solve: ("trsm",),
+    **dict.fromkeys((linalg.solve, linalg.inv), ("getrf", "trsm")),
     linalg.solve_tridiagonal: ("gtsv",),
 }
 At = tuple[Index, ...]
 
 
 class Factors(NamedTuple):
-    """Memory for the factors of one matrix, in columns, and for its row exchanges."""
+    """Memory for the factors of one matrix, and for the exchanges of its columns."""
 
-    columns: Room
+    packed: Room
     exchanges: Room
     n: Value
 
@@ -51,11 +60,11 @@ class Factors(NamedTuple):
 def memory(w: Writer, node: Node, a: Node) -> Factors:
     """Memory that a node needs until it is computed."""
     n = a.type.shape[-1]
-    columns = w.new(node, TensorType(a.type.dtype, (n, n)))
+    packed = w.new(node, TensorType(a.type.dtype, (n, n)))
     exchanges = w.new(node, TensorType(np.dtype(np.int32), (n,)))
     size = w.size(n)
     check_sizes(w, node, size)
-    return Factors(columns, exchanges, size)
+    return Factors(packed, exchanges, size)
 
 
 def positions(index: Sequence[Value]) -> At:
@@ -63,51 +72,58 @@ def positions(index: Sequence[Value]) -> At:
     return tuple(map(Index, index))
 
 
-def factor(w: Writer, f: Factors, a: Node, at: At, getrf: Call) -> None:
-    """Factor a matrix of a batch; a factor of 0 shows on the diagonal."""
+def copy(w: Writer, x: Node, at: At, room: Room) -> None:
+    """A matrix of a batch, put into a room."""
     p = w.places
-    entries(w, f.n, f.n, lambda i, j: p.store(f.columns, (j, i), TRUE, p.at(a, (*at, i, j))))
-    matrices.factor(w, getrf, f.n, f.columns, f.exchanges, getrf.cell("i32", "0"))
+    put = lambda i, j, mask: p.store(room, (i, j), mask, p.at(x, (*at, i, j), mask))
+    rows, columns = room.shape
+    side_by_side(w, rows, columns, put)
+
+
+def factor(w: Writer, f: Factors, a: Node, at: At, getrf: Call) -> Value:
+    """Factor a matrix of a batch; whether a factor of 0 shows on the diagonal."""
+    info = getrf.cell("i32", "0")
+    copy(w, a, at, f.packed)
+
+    def called() -> None:
+        size = getrf.size(f.n)
+        getrf(size, size, f.packed.pointer, getrf.stride(f.n), f.exchanges.pointer, info)
+
+    given = getrf.kind, f.packed.pointer, f.exchanges.pointer, f.n, info
+    small.either(w, f.n, lambda: small.factored(w, *given), called, small.MOST)
+    return is_set(w, info)
 
 
 def lu_factor(w: Writer, node: Node, homes: Homes) -> None:
-    """The factors in one matrix, and with which row each was exchanged."""
+    """The factors in one matrix, and with which column each was exchanged."""
     p, b, a = w.places, w.b, node.inputs[0]
     packed, exchanges = values(node)
     rooms = [w.home(packed), w.home(exchanges)]
     f, getrf = memory(w, node, a), Call(w, "getrf", kind_of(a))
 
     def one(number: Value, index: tuple[Value, ...]) -> None:
-        at = positions(index)
-        factor(w, f, a, at, getrf)
-
-        def give(i: Index, j: Index) -> None:
-            p.store(rooms[0], (*at, i, j), TRUE, p.load(changed(w, f.columns), (j, i), TRUE))
+        at, own = positions(index), matrix(w, rooms[0], packed.type, number)
 
         def exchanged(i: Index) -> Sequence[Value]:
-            row = b.convert("sext", p.load(changed(w, f.exchanges), (i,), TRUE), "i64")
-            p.store(rooms[1], (*at, i), TRUE, b.op("sub", row, integer(1)))
+            column = b.convert("sext", p.load(changed(w, f.exchanges), (i,), TRUE), "i64")
+            p.store(rooms[1], (*at, i), TRUE, b.op("sub", column, integer(1)))
             return ()
 
-        entries(w, f.n, f.n, give)
+        factor(w, f._replace(packed=own), a, at, getrf)
         p.each(f.n, (), exchanged, 0)
 
     def prepared() -> batches.Several:
         own = batches.memory(w, node, a)
 
         def several(at: At, mask: Value) -> None:
-            def give(i: Index, j: Index) -> None:
-                value = p.load(changed(w, own.columns), (j, i, batches.LANE), TRUE)
-                p.store(rooms[0], (*at, i, j), mask, value)
-
             def exchanged(i: Value) -> Sequence[Value]:
                 found = p.load(changed(w, own.exchanges), (Index(i), batches.LANE), TRUE)
-                row = b.op("sub", b.convert("sext", found, "i64"), integer(1))
-                p.store(rooms[1], (*at, Index(i)), mask, row)
+                column = b.op("sub", b.convert("sext", found, "i64"), integer(1))
+                p.store(rooms[1], (*at, Index(i)), mask, column)
                 return ()
 
             batches.factor(w, own, a, at, mask)
-            entries(w, own.n, own.n, give)
+            batches.give(w, own.packed, rooms[0], at, mask)
             p.looped(integer(0), own.n, 1, (), exchanged)
 
         return several
@@ -116,86 +132,160 @@ def lu_factor(w: Writer, node: Node, homes: Homes) -> None:
     w.know([packed, exchanges], [changed(w, room) for room in rooms])
 
 
-def lu_solve(w: Writer, node: Node, homes: Homes) -> None:
-    """x with a x = b, or aᵀ x = b, for factored a."""
-    p, b, (packed, exchanges, right) = w.places, w.b, node.inputs
-    room, f, columns = w.home(node), memory(w, node, packed), w.size(node.type.shape[-1])
+# ---- solutions
+
+
+def solve(w: Writer, node: Node, homes: Homes) -> None:
+    """x with a x = b or aᵀ x = b, or the inverse, in the room of the result; a may be factored.
+
+    The rows of a are the columns of aᵀ = P l u, so that a x = b has x = P l⁻ᵀ u⁻ᵀ b, and aᵀ x = b
+    has x = u⁻¹ l⁻¹ P⁻¹ b.
+    """
+    a, room, columns = node.inputs[0], w.home(node), w.size(node.type.shape[-1])
+    transposed = node.attrs.get("transposed", False)
+    f = memory(w, node, a)
     check_sizes(w, node, columns)
-    sides = w.new(node, TensorType(node.type.dtype, node.type.shape[-1:-3:-1]))
-    getrs = Call(w, "getrs", room.kind)
-    info = getrs.cell("i32", "0")
+    trsm = Call(w, "trsm", room.kind)
+    getrf = None if node.op is linalg.lu_solve else Call(w, "getrf", room.kind)
 
     def one(number: Value, index: tuple[Value, ...]) -> None:
-        at = positions(index)
-
-        def factors(i: Index, j: Index) -> None:
-            p.store(f.columns, (j, i), TRUE, p.at(packed, (*at, i, j)))
-
-        def regular(i: Index, now: Value) -> Sequence[Value]:
-            row = b.op("add", p.at(exchanges, (*at, i)), integer(1))
-            p.store(f.exchanges, (i,), TRUE, b.convert("trunc", row, "i32"))
-            return [b.both(now, is_nonzero(w, p.at(packed, (*at, i, i))))]
+        at, own = positions(index), matrix(w, room, node.type, number)
+        if len(node.inputs) > 1:
+            copy(w, node.inputs[-1], at, own)
+        else:
+            side_by_side(w, f.n, columns, lambda i, j, mask: put_unit(w, own, i, j, mask))
+        wrong = given(w, node, f, at) if getrf is None else factor(w, f, a, at, getrf)
 
         def solved() -> Sequence[Value]:
-            entries(w, f.n, f.n, factors)
-            entries(
-                w, f.n, columns, lambda i, j: p.store(sides, (j, i), TRUE, p.at(right, (*at, i, j)))
+            solve_factored(
+                w, f.exchanges, own, transposed, partial(solve_in_place, w, trsm, f.packed, own)
             )
-            ways = "T" if node.attrs["transposed"] else "N", getrs.size(f.n), getrs.size(columns)
-            below = f.columns.pointer, getrs.stride(f.n), f.exchanges.pointer
-            getrs(*ways, *below, sides.pointer, getrs.stride(f.n), info)
-            give(lambda i, j: p.load(changed(w, sides), (j, i), TRUE))
             return ()
 
-        def singular() -> Sequence[Value]:
-            if node.attrs["check"]:
-                some = b.op("icmp sgt", columns, integer(0))
-                w.program.failures.failed(b, some, node, SINGULAR, index)
-            give(lambda i, j: literal(float("nan"), room.kind))
+        def lost() -> Sequence[Value]:
+            known = node.inputs if getrf else ()
+            without_result(w, node, SINGULAR, index, own, known)
             return ()
 
-        def give(value: Callable[[Index, Index], Value]) -> None:
-            entries(w, f.n, columns, lambda i, j: p.store(room, (*at, i, j), TRUE, value(i, j)))
+        w.b.branch(wrong, lost, solved)
 
-        (sound,) = p.each(f.n, [TRUE], regular, 0)
-        b.branch(sound, solved, singular)
+    def prepared() -> batches.Several:
+        return several_solved(w, node, room)
 
-    prepared = partial(solved_abreast, w, node, room)
-    in_groups(w, room.kind, node.type.shape[:-2], (f.n, columns), one, prepared)
+    with w.abreast(node):
+        in_groups(w, room.kind, node.type.shape[:-2], (f.n, columns), one, prepared)
     finished(w, node, homes, room)
 
 
-def solved_abreast(w: Writer, node: Node, room: Room) -> batches.Several:
-    """The same for several matrices."""
-    p, b, (packed, exchanges, right) = w.places, w.b, node.inputs
-    f = batches.memory(w, node, packed)
-    x = batches.sides(w, node, node.type.dtype, *node.type.shape[-2:])
-    none = integer(0, "i32")
+def put_unit(w: Writer, room: Room, i: Index, j: Index, mask: Value) -> None:
+    """An entry of the matrix with 1 on its diagonal."""
+    p = w.places
+    same = w.b.op("icmp eq", p.spelled(j), p.spelled(i))
+    p.store(room, (i, j), mask, w.b.select(same, literal(1, room.kind), literal(0, room.kind)))
 
-    def several(at: At, mask: Value) -> Room:
-        def factors(j: Index, i: Index) -> Value:
-            unit = batches.unit(w, room.kind, i, j)
-            return b.select(mask, p.at(packed, (*at, i, j), mask), unit)
 
-        def diagonal(i: Value) -> Sequence[Value]:
-            at_i, info = (Index(i), batches.LANE), changed(w, f.info)
-            row = b.op("add", p.at(exchanges, (*at, Index(i)), mask), integer(1))
-            p.store(f.exchanges, at_i, TRUE, b.widen(b.convert("trunc", row, "i32")))
-            pivot = p.load(changed(w, f.columns), (Index(i), *at_i), TRUE)
-            found = p.load(info, (batches.LANE,), TRUE)
-            value = b.select(is_nonzero(w, pivot), found, integer(1, "i32"))
-            p.store(f.info, (batches.LANE,), TRUE, value)
+def given(w: Writer, node: Node, f: Factors, at: At) -> Value:
+    """Copy the factors that a node is given; whether one is 0, and there is anything to solve."""
+    p, b, (packed, exchanges, _) = w.places, w.b, node.inputs
+    copy(w, packed, at, f.packed)
+
+    def regular(i: Index, now: Value) -> Sequence[Value]:
+        column = b.op("add", p.at(exchanges, (*at, i)), integer(1))
+        p.store(f.exchanges, (i,), TRUE, b.convert("trunc", column, "i32"))
+        return [b.both(now, is_nonzero(w, p.at(packed, (*at, i, i))))]
+
+    (sound,) = p.each(f.n, [TRUE], regular, 0)
+    return b.both(b.neither(sound), b.op("icmp sgt", w.size(node.type.shape[-1]), integer(0)))
+
+
+def solve_factored(
+    w: Writer, exchanges: Room, x: Room, transposed: bool, solve: Callable[..., None]
+) -> None:
+    """x becomes the y with a y = x, or aᵀ y = x; `solve` does it for a triangle."""
+    if transposed:
+        exchange(w, x, exchanges, integer(0), integer(1))
+    for lower in (True, False):
+        solve(lower=lower, turned=transposed, unit=lower == transposed)
+    if not transposed:
+        exchange(w, x, exchanges, w.b.sub(x.shape[0], integer(1)), integer(-1))
+
+
+def exchange(w: Writer, x: Room, exchanges: Room, first: Value, step: Value) -> None:
+    """Exchange rows, beginning with the `first`; the exchanges count rows from 1.
+
+    Of one matrix, or of several side by side.
+    """
+    p, b, (n, columns, *several) = w.places, w.b, x.shape
+    lane = (batches.LANE,) if several else ()
+
+    def row(k: Value) -> Sequence[Value]:
+        i = b.add(first, b.mul(step, k))
+        found = b.convert("sext", p.load(changed(w, exchanges), (Index(i), *lane), TRUE), "i64")
+        other = b.op("sub", found, integer(1))
+        pair = Index(i), index_of(other)
+
+        def column(j: Index, mask: Value) -> Sequence[Value]:
+            values = [p.load(changed(w, x), (at, j, *lane), mask) for at in pair]
+            for at, value in zip(pair, reversed(values), strict=True):
+                p.store(x, (at, j, *lane), mask, value)
             return ()
 
-        batches.fill(w, f.columns, factors)
-        batches.fill(w, x, lambda i, j: p.at(right, (*at, i, j), mask))
-        p.store(f.info, (batches.LANE,), TRUE, b.widen(none))
-        p.looped(integer(0), f.n, 1, (), diagonal)
-        (batches.solve_transposed if node.attrs["transposed"] else batches.solve)(w, f, x)
+        def some() -> Sequence[Value]:
+            if several:
+                p.looped(integer(0), columns, 1, (), lambda j: column(Index(j), TRUE))
+            else:
+                p.lanes(columns, (), column)
+            return ()
+
+        b.branch(b.any_lane(b.op("icmp ne", other, i)), some)
+        return ()
+
+    p.looped(integer(0), n, 1, (), row)
+
+
+def several_solved(w: Writer, node: Node, room: Room) -> batches.Several:
+    """The same for several matrices."""
+    f = batches.memory(w, node, node.inputs[0])
+    x = batches.sides(w, node, node.type.dtype, *node.type.shape[-2:])
+    given = x.kind, f.packed.pointer, x.pointer, x.shape[0], x.shape[1]
+    triangle = partial(small.solve_triangular, w, *given, name="triangular_abreast")
+
+    def several(at: At, mask: Value) -> Room:
+        def right(i: Index, j: Index) -> Value:
+            if len(node.inputs) > 1:
+                return w.places.at(node.inputs[-1], (*at, i, j), mask)
+            return batches.unit(w, room.kind, i, j)
+
+        if node.op is linalg.lu_solve:
+            several_given(w, node, f, at, mask)
+        else:
+            batches.factor(w, f, node.inputs[0], at, mask)
+        batches.fill(w, x, right)
+        transposed = node.attrs.get("transposed", False)
+        solve_factored(w, f.exchanges, x, transposed, triangle)
         batches.give(w, x, room, at, mask)
         return f.info
 
     return several
+
+
+def several_given(w: Writer, node: Node, f: batches.Factors, at: At, mask: Value) -> None:
+    """Copy the factors that a node is given, side by side; a 0 on the diagonal is a failure."""
+    p, b, (packed, exchanges, _) = w.places, w.b, node.inputs
+
+    def diagonal(i: Value) -> Sequence[Value]:
+        at_i, info = (Index(i), batches.LANE), changed(w, f.info)
+        column = b.op("add", p.at(exchanges, (*at, Index(i)), mask), integer(1))
+        p.store(f.exchanges, at_i, TRUE, b.widen(b.convert("trunc", column, "i32")))
+        pivot = p.load(changed(w, f.packed), (Index(i), *at_i), TRUE)
+        found = p.load(info, (batches.LANE,), TRUE)
+        value = b.select(is_nonzero(w, pivot), found, integer(1, "i32"))
+        p.store(f.info, (batches.LANE,), TRUE, value)
+        return ()
+
+    batches.copy(w, packed, f.packed, at, mask)
+    p.store(f.info, (batches.LANE,), TRUE, b.widen(integer(0, "i32")))
+    p.looped(integer(0), f.n, 1, (), diagonal)
 
 
 def is_nonzero(w: Writer, x: Value) -> Value:
@@ -230,7 +320,7 @@ def determined(w: Writer, node: Node, homes: Homes) -> None:
         def pivot(i: Index) -> Value:
             if f is None:
                 return p.at(a, (*at, i, i), mask)
-            return p.load(changed(w, f.columns), (i, i, *lane), TRUE)
+            return p.load(changed(w, f.packed), (i, i, *lane), TRUE)
 
         def moved(i: Index) -> Value:
             if f is None:
@@ -366,7 +456,7 @@ def solve_tridiagonal(w: Writer, node: Node, homes: Homes) -> None:
 
 LU = {
     linalg.lu_factor: lu_factor,
-    linalg.lu_solve: lu_solve,
+    **dict.fromkeys([linalg.solve, linalg.inv, linalg.lu_solve], solve),
     linalg.solve_tridiagonal: solve_tridiagonal,
     **dict.fromkeys([linalg.det, linalg.slogdet, linalg.lu_det, linalg.lu_slogdet], determined),
 }

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from graphcore.backends.numpy_backend.linalg import SINGULAR
 from graphcore.ir.node import Node
 from graphcore.ir.types import TensorType
@@ -17,13 +15,13 @@ from graphcore.ops import elementwise as e
 from graphcore.ops import linalg
 from graphcore.ops import tensor as t
 
-from . import batches, capsules, small
+from . import capsules, small
 from .arithmetic import kind_of, literal, rule_of
-from .batches import each, entries, in_groups
+from .batches import each, entries
 from .builder import TRUE, Value, integer
 from .entrance import Address
 from .places import At
-from .results import changed, finished
+from .results import finished
 from .rooms import Index, Room
 
 if TYPE_CHECKING:
@@ -32,8 +30,6 @@ if TYPE_CHECKING:
 ROUTINES = {
     linalg.cholesky: ("potrf",),
     linalg.solve_triangular: ("trsm",),
-    linalg.solve: ("getrf", "trsm"),
-    linalg.inv: ("getrf", "trsm"),
 }
 """The routines that an op needs."""
 
@@ -123,9 +119,10 @@ def check_sizes(
             w.program.failures.failed(b, wrong, node, reason)
 
 
-def matrix(w: Writer, room: Room, type: TensorType, at: Value) -> Value:
-    """Where a matrix of a batch begins."""
-    return w.row(room.pointer, TensorType(type.dtype, type.shape[-2:]), at)
+def matrix(w: Writer, room: Room, type: TensorType, at: Value) -> Room:
+    """A matrix of a batch."""
+    one = TensorType(type.dtype, type.shape[-2:])
+    return room._replace(pointer=w.row(room.pointer, one, at), shape=room.shape[-2:])
 
 
 # ---- factors and solutions
@@ -151,11 +148,16 @@ def cholesky(w: Writer, node: Node, homes: Homes) -> None:
         small.either(
             w,
             n,
-            lambda: small.cholesky(w, room.kind, own, n, info),
-            lambda: call("U", call.size(n), own, call.stride(n), info),
+            lambda: small.cholesky(w, room.kind, own.pointer, n, info),
+            lambda: call("U", call.size(n), own.pointer, call.stride(n), info),
             small.MOST,
         )
-        unless(w, info, node, "the matrix is not positive definite", index, room, own)
+
+        def lost() -> Sequence[Value]:
+            without_result(w, node, "the matrix is not positive definite", index, own, [a])
+            return ()
+
+        b.branch(is_set(w, info), lost)
 
     each(w, node.type.shape[:-2], one)
     finished(w, node, homes, room)
@@ -171,25 +173,31 @@ def solve_triangular(w: Writer, node: Node, homes: Homes) -> None:
     p.everywhere(node.type.shape, lambda at, mask: p.store(room, at, mask, p.at(right, at, mask)))
     if attrs["check"] and not attrs["unit"]:
         refuse_singular(w, node, n, columns)
-    call = Call(w, "trsm", room.kind)
-    lower = attrs["lower"] == turned(a)
-    how = ("R", "L" if lower else "U", "T" if turned(a) else "N", "U" if attrs["unit"] else "N")
+    trsm = Call(w, "trsm", room.kind)
+    ways = attrs["lower"], turned(a), attrs["unit"]
 
     def one(at: Value, index: tuple[Value, ...]) -> None:
         own, other = matrix(w, room, node.type, at), matrix(w, factor, a.type, at)
-
-        def solved() -> None:
-            ways = attrs["lower"], turned(a), attrs["unit"]
-            small.solve_triangular(w, room.kind, other, own, n, columns, *ways)
-
-        def called() -> None:
-            sizes = call.size(columns), call.size(n), call.number(1.0)
-            call(*how, *sizes, other, call.stride(n), own, call.stride(columns))
-
-        small.either(w, n, solved, called, small.MOST_SOLVED)
+        solve_in_place(w, trsm, other, own, *ways)
 
     each(w, node.type.shape[:-2], one)
     finished(w, node, homes, room)
+
+
+def solve_in_place(
+    w: Writer, trsm: Call, t: Room, x: Room,
+    lower: bool, turned: bool, unit: bool,
+) -> None:  # fmt: skip
+    """x becomes the y with t y = x, which both lie row by row: yᵀ tᵀ = xᵀ."""
+    n, columns = x.shape
+
+    def called() -> None:
+        how = "R", "L" if lower == turned else "U", "T" if turned else "N", "U" if unit else "N"
+        sizes = trsm.size(columns), trsm.size(n), trsm.number(1.0)
+        trsm(*how, *sizes, t.pointer, trsm.stride(n), x.pointer, trsm.stride(columns))
+
+    given = x.kind, t.pointer, x.pointer, n, columns, lower, turned, unit
+    small.either(w, n, lambda: small.solve_triangular(w, *given), called, small.MOST_SOLVED)
 
 
 def refuse_singular(w: Writer, node: Node, n: Value, columns: Value) -> None:
@@ -209,151 +217,29 @@ def refuse_singular(w: Writer, node: Node, n: Value, columns: Value) -> None:
     each(w, node.type.shape[:-2], one)
 
 
-def solve(w: Writer, node: Node, homes: Homes) -> None:
-    """x with a x = b, or the inverse of a, in the room of the result: xᵀ aᵀ = bᵀ.
-
-    The rows of a are the columns of aᵀ = P L U. Of xᵀ P = bᵀ U⁻¹ L⁻¹ the columns, which are the
-    rows of the result, are then exchanged.
-    """
-    p, b, a, room = w.places, w.b, node.inputs[0], w.home(node)
-    n, columns = map(w.size, node.type.shape[-2:])
-    check_sizes(w, node, n, columns)
-    factors = w.new(node, TensorType(a.type.dtype, a.type.shape[-2:]))
-    pivots = w.new(node, TensorType(np.dtype(np.int32), node.type.shape[-2:-1]))
-    getrf, trsm = (Call(w, name, room.kind) for name in ROUTINES[linalg.solve])
-    info = getrf.cell("i32", "0")
-
-    def one(at: Value, index: tuple[Value, ...]) -> None:
-        batch = tuple(map(Index, index))
-
-        def given(i: Index, j: Index, mask: Value) -> None:
-            p.store(factors, (i, j), mask, p.at(a, (*batch, i, j), mask))
-
-        def right(i: Index, j: Index, mask: Value) -> None:
-            if len(node.inputs) > 1:
-                value = p.at(node.inputs[1], (*batch, i, j), mask)
-            else:
-                unit = b.op("icmp eq", p.spelled(j), p.spelled(i))
-                value = b.select(unit, literal(1, room.kind), literal(0, room.kind))
-            p.store(room, (*batch, i, j), mask, value)
-
-        def by_our_own() -> None:
-            for lower in (True, False):
-                given = factors.pointer, own, n, columns, lower
-                small.solve_triangular(w, room.kind, *given, unit=not lower)
-
-        def by_blas() -> None:
-            sizes = trsm.size(columns), trsm.size(n), trsm.number(1.0)
-            ends = factors.pointer, trsm.stride(n), own, trsm.stride(columns)
-            trsm("R", "U", "N", "N", *sizes, *ends)
-            trsm("R", "L", "N", "U", *sizes, *ends)
-
-        def solved() -> Sequence[Value]:
-            small.either(w, n, by_our_own, by_blas, small.MOST_SOLVED)
-            exchange(w, room._replace(pointer=own, shape=room.shape[-2:]), pivots)
-            return ()
-
-        def lost() -> Sequence[Value]:
-            unless(w, info, node, SINGULAR, index, room, own)
-            return ()
-
-        side_by_side(w, n, n, given)
-        side_by_side(w, n, columns, right)
-        own = matrix(w, room, node.type, at)
-        factor(w, getrf, n, factors, pivots, info)
-        b.branch(is_set(w, info), lost, solved)
-
-    def several() -> batches.Several:
-        return side_by_side_solved(w, node, room)
-
-    with w.abreast(node):
-        in_groups(w, room.kind, node.type.shape[:-2], (n, columns), one, several)
-    finished(w, node, homes, room)
-
-
-def side_by_side_solved(w: Writer, node: Node, room: Room) -> batches.Several:
-    """The same for several matrices."""
-    f = batches.memory(w, node, node.inputs[0])
-    x = batches.sides(w, node, node.type.dtype, *node.type.shape[-2:])
-
-    def several(at: At, mask: Value) -> Room:
-        def right(i: Index, j: Index) -> Value:
-            if len(node.inputs) > 1:
-                return w.places.at(node.inputs[1], (*at, i, j), mask)
-            return batches.unit(w, room.kind, i, j)
-
-        batches.factor(w, f, node.inputs[0], at, mask, by_rows=True)
-        batches.fill(w, x, right)
-        batches.solve_transposed(w, f, x)
-        batches.give(w, x, room, at, mask)
-        return f.info
-
-    return several
-
-
-def factor(w: Writer, getrf: Call, n: Value, columns: Room, exchanges: Room, info: str) -> None:
-    """Factor one matrix, which lies column by column."""
-
-    def called() -> None:
-        size = getrf.size(n)
-        getrf(size, size, columns.pointer, getrf.stride(n), exchanges.pointer, info)
-
-    given = getrf.kind, columns.pointer, exchanges.pointer, n, info
-    small.either(w, n, lambda: small.factored(w, *given), called, small.MOST)
-
-
-def exchange(w: Writer, room: Room, pivots: Room) -> None:
-    """Undo the exchanges of rows, from the last to the first; each counts rows from 1."""
-    p, b, (n, columns) = w.places, w.b, room.shape
-
-    def row(k: Index) -> Sequence[Value]:
-        i = b.sub(b.sub(n, integer(1)), k.base)
-        other = b.convert("sext", p.load(changed(w, pivots), (Index(i),), TRUE), "i64")
-        pair = Index(i), Index(b.op("sub", other, integer(1)))
-
-        def column(j: Index, mask: Value) -> Sequence[Value]:
-            values = [p.load(changed(w, room), (at, j), mask) for at in pair]
-            for at, value in zip(pair, reversed(values), strict=True):
-                p.store(room, (at, j), mask, value)
-            return ()
-
-        b.branch(b.op("icmp ne", *[at.base for at in pair]), lambda: p.lanes(columns, (), column))
-        return ()
-
-    p.each(n, (), row, 0)
-
-
 # ---- matrices without a result
 
 
-def unless(
+def without_result(
     w: Writer,
-    info: str,
     node: Node,
     reason: str,
     index: tuple[Value, ...],
-    room: Room,
-    own: Value,
+    own: Room,
+    known: Sequence[Node],
 ) -> None:
-    """Where a routine has failed for a matrix, leave, or put nan into its result.
+    """Leave, as a matrix has no result, or put nan into that.
 
-    With `check` it is an error, if all that is known is finite.
+    With `check` it is an error, if all that is `known` is finite.
     """
-    b = w.b
-
-    def failed() -> Sequence[Value]:
-        if node.attrs.get("check", True):
-            finite: Value = TRUE
-            for x in node.inputs:
-                finite = b.both(finite, is_finite(w, x, index))
-            w.program.failures.failed(b, finite, node, reason, index)
-        nan = literal(float("nan"), room.kind)
-        matrix_room = room._replace(pointer=own, shape=room.shape[-2:])
-        rows, columns = matrix_room.shape
-        entries(w, rows, columns, lambda i, j: w.places.store(matrix_room, (i, j), TRUE, nan))
-        return ()
-
-    b.branch(is_set(w, info), failed)
+    b, nan = w.b, literal(float("nan"), own.kind)
+    if node.attrs["check"]:
+        finite: Value = TRUE
+        for x in known:
+            finite = b.both(finite, is_finite(w, x, index))
+        w.program.failures.failed(b, finite, node, reason, index)
+    rows, columns = own.shape
+    entries(w, rows, columns, lambda i, j: w.places.store(own, (i, j), TRUE, nan))
 
 
 def is_set(w: Writer, info: str) -> Value:
@@ -396,6 +282,4 @@ def side_by_side(
 MATRICES = {
     linalg.cholesky: cholesky,
     linalg.solve_triangular: solve_triangular,
-    linalg.solve: solve,
-    linalg.inv: solve,
 }

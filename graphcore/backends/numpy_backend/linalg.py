@@ -384,12 +384,13 @@ sqrtm = function(lambda a: sqrtm_of(a) if a.size else a)
 
 
 def lu_factor(a: Array) -> Results:
-    """LU factors in one matrix, and which row each was exchanged with."""
+    """LU factors of the transpose, transposed, and which column each was exchanged with."""
     packed, exchanges = np.empty(a.shape, a.dtype), np.empty(a.shape[:-1], np.int64)
     (getrf,) = scipy_linalg().get_lapack_funcs(("getrf",), (a,))
     for at in np.ndindex(a.shape[:-2]):
         if a.size:
-            packed[at], exchanges[at], _ = getrf(a[at])
+            columns, exchanges[at], _ = getrf(a[at].T)
+            packed[at] = columns.T
     return packed, exchanges
 
 
@@ -403,7 +404,7 @@ def lu_solve(packed: Array, exchanges: Array, b: Array, *, transposed: bool, che
         regular = np.diagonal(packed[at]).all()
         if check and not regular:
             raise MatrixError(SINGULAR, at)
-        x, _ = getrs(packed[at], exchanges[at], b[at], trans=int(transposed))
+        x, _ = getrs(packed[at].T, exchanges[at], b[at], trans=int(not transposed))
         found[at] = x if regular else np.nan
     return found
 

@@ -91,12 +91,13 @@ def solve_tridiagonal(lower: Array, diagonal: Array, upper: Array, b: Array) -> 
 
 def lu_factor(a: Array) -> tuple[Array, Array]:
     """Also of a singular matrix."""
-    return tuple(scipy.linalg.get_lapack_funcs("getrf", (a,))(a)[:2])
+    factors, exchanges, _ = scipy.linalg.get_lapack_funcs("getrf", (a,))(a.T)
+    return factors.T, exchanges
 
 
 def lu_solve(packed: Array, exchanges: Array, b: Array, transposed: bool) -> Array:
     getrs = scipy.linalg.get_lapack_funcs("getrs", (packed, b))
-    return np.asarray(getrs(packed, exchanges, b, trans=int(transposed))[0])
+    return np.asarray(getrs(packed.T, exchanges, b, trans=int(not transposed))[0])
 
 
 def lu_slogdet(packed: Array, exchanges: Array) -> tuple[Array, Array]:
