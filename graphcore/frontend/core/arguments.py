@@ -235,7 +235,7 @@ def size_of(function: str, dim: str, size: object) -> Size:
         except TypeError:
             reason = f"{brief(size)} is not a size for dim {dim!r}"
             cure = "sizes are integers, None (unknown), a name for an unknown, or an expression"
-            if isinstance(size, Mapping) and len(size) == 1:
+            if isinstance(size, dict) and len(size) == 1:
                 cure = f"give the size alone, {brief(next(iter(size.values())))}, and name its dim"
             raise refusal(function, reason, cure=cure, kind=GraphTypeError) from None
     if (upper_bound(size) or 0) < 0:
