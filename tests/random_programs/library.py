@@ -7,27 +7,40 @@ from collections.abc import Callable
 import numpy as np
 
 from .drawing import Scope, Skip
+from .forms import form
 
-
-def pair(s: Scope) -> tuple[str, str]:
-    """Two values that align, or one and a constant made to."""
-    x = s.any()
-    sizes = s.value(x).sizes
-    fits = [
-        y for y in s.values()
-        if all(sizes.get(d, n) == n for d, n in s.value(y).sizes.items())
-    ]  # fmt: skip
-    return x, s.drawing.choice(fits)
-
-
-def viewed(s: Scope) -> None:
-    d, x = s.drawing, s.any(least=1)
-    dim = d.dim(x)
-    new = d.new_dim(s.value(x).dims)
-    stride = d.choice((1, 2))
-    width = d.choice((1, 2))
-    more = d.choice(("", ", dilation=2"))
-    s.emit(f"gc.windows({x}, {{{dim!r}: {width}}}, {new!r}, stride={stride}{more})")
+WINDOWS = (
+    "gc.windows({x}, {{{a!r}: {n}}}, {fresh!r}, stride={p})",
+    "gc.windows({x}, {{{a!r}: {n}}}, {fresh!r}, stride={p}, dilation=2)",
+)
+DIAGONALS = (
+    "gc.diag({x}, {a!r}, ({new!r}, {more!r}))", "gc.diagonal({x}, ({a!r}, {b!r}), {new!r})",
+    "gc.linalg.toeplitz({x}, dim={a!r}, new={fresh!r})",
+)  # fmt: skip
+ALONG = (
+    "gc.max_pool({x}, {{{a!r}: 2}})", "gc.tile({x}, {{{a!r}: 2}})", "gc.repeat({x}, 2, {a!r})",
+    "gc.shift({x}, {{{a!r}: 1}}, 0.5)", "gc.pad({x}, {{{a!r}: 1}}, constant_values=0.5)",
+    "gc.top_k({x}, 1, {a!r}).values", "gc.trapezoid({x}, dim={a!r})",
+    "gc.cumulative_sum({x}, {a!r}, include_initial=True)", "gc.norm({x} + 3.0, {a!r})",
+    "gc.take_along({x}, gc.argmax({x}, {a!r}), {a!r})",
+)  # fmt: skip
+POSITIONS = ("gc.one_hot({k}, {m}, {beyond!r})", "gc.take_along({x}, {ks}, {a!r})")
+SQUARES = (
+    "gc.linalg.lu({x}, ({a!r}, {b!r}), new='pivot').upper", "gc.trace({x}, ({a!r}, {b!r}))",
+    "gc.tril({x}, ({a!r}, {b!r}))",
+)  # fmt: skip
+TOGETHER = (
+    "gc.cov({x}, {y}, {a!r})",
+    "gc.linalg.outer({x}, gc.sin({x}), ({a!r}, {fresh!r})).transpose({fresh!r}, {a!r}, ...)",
+)
+CLASHING = (
+    "gc.quantile({x}, [0.2, 0.7], {a!r})", "gc.linspace({x}, 1.5, {m}, dim={any!r})",
+    "gc.vander({x}, {m})", "gc.vander({x}, {m}, {any!r})", "gc.diag({x}, {a!r})",
+    "gc.diagonal({x}, ({a!r}, {b!r}))", "gc.one_hot({k}, 2)",
+    "gc.nonzero(gc.maximum({x}, 0.0), {n}, {a!r})[{a!r}]",
+    "gc.nonzero(gc.maximum({x}, 0.0), {n}, {a!r}, name={any!r})[{a!r}]",
+)  # fmt: skip
+"""Names of new dims that are not said, or may be there already."""
 
 
 def left_out(s: Scope) -> None:
@@ -49,66 +62,36 @@ def left_out(s: Scope) -> None:
     ))))  # fmt: skip
 
 
-def diagonals(s: Scope) -> None:
-    d = s.drawing
-    match d.choice(("diag", "diagonal", "toeplitz", "default", "default")):
-        case "diag":
-            x = s.any(least=1)
-            dim = d.dim(x)
-            rest = [n for n in s.value(x).dims if n != dim]
-            a = d.new_dim(rest)
-            s.emit(f"gc.diag({x}, {dim!r}, ({a!r}, {d.new_dim([*rest, a])!r}))")
-        case "diagonal":
-            x = s.any(least=2)
-            a, b = s.dims(x, 2)
-            new = d.new_dim([n for n in s.value(x).dims if n not in (a, b)])
-            s.emit(f"gc.diagonal({x}, ({a!r}, {b!r}), {new!r})")
-        case "toeplitz":
-            x = s.any(least=1)
-            dim = d.dim(x)
-            new = d.new_dim(s.value(x).dims)
-            s.emit(f"gc.linalg.toeplitz({x}, dim={dim!r}, new={new!r})")
-        case _:
-            x = d.choice([x for x in s.values(least=1) if "row" in s.value(x).dims])
-            if "row" in d.frozen:
-                raise Skip
-            s.loosely(f"gc.linalg.toeplitz({x})")
+def together(s: Scope) -> None:
+    """Two operands, of which the dims of one may be named anew inside."""
+    d, x = s.drawing, s.any(least=1)
+    dim = d.dim(x)
+    if d.chance(0.7):
+        lag = d.choice([n for n in d.pool if n not in d.frozen])
+        sizes = {lag: d.choice((1, 2))}
+        if d.chance(0.4):
+            other = d.choice([n for n in d.pool if n not in (lag, dim, *d.frozen)])
+            sizes[other] = s.value(x).sizes.get(other, d.sizes[other])
+        s.emit(f"gc.conv({x}, {d.constant(sizes)}, {{{dim!r}: {lag!r}}})")
+        return
+    new = d.new_dim(s.value(x).dims)
+    sizes = dict.fromkeys((dim, new), s.value(x).sizes[dim])
+    a = f"({d.constant(sizes)} * 0.2 + gc.eye({sizes!r}))"
+    s.emit(f"gc.linalg.solve({a}, {x}, ({dim!r}, {new!r})).transpose({new!r}, ...)")
 
 
 def positions(s: Scope) -> None:
-    """Integers: an input, a one-hot of it, or places along a dim."""
+    """A new input of integers."""
     d = s.drawing
-    match d.choice(("input", "one_hot", "along")):
-        case "input":
-            if d.closed:
-                raise Skip
-            names = [d.choice([n for n in d.pool if n not in d.frozen])]
-            name = d.input({n: d.sizes[n] for n in names}, "places", "int64")
-            s.visible.append(name)
-        case "one_hot":
-            k = s.any(kind="i")
-            new = d.new_dim(s.value(k).dims)
-            s.emit(f"gc.one_hot({k}, {d.choice((2, 3))}, {new!r})")
-        case "along":
-            k = s.any(kind="i", least=1)
-            x = s.any(least=1)
-            dim = d.dim(x)
-            s.emit(f"gc.take_along({x}, {k}, {dim!r})")
+    if d.closed:
+        raise Skip
+    dim = d.new_dim(())
+    s.visible.append(d.input({dim: d.sizes[dim]}, "places", "int64"))
 
 
-def found(s: Scope) -> None:
-    """Places of what is not 0, along a dim named by default or from the pool."""
-    d, x = s.drawing, s.any(least=1)
-    dim = d.dim(x)
-    own = "" if d.chance(0.6) else f", name={d.choice(d.pool)!r}"
-    text = f"gc.nonzero(gc.maximum({x}, 0.0), {d.choice((1, 2))}, {dim!r}{own})[{dim!r}]"
-    s.loosely(text)
-
-
-def spaced(s: Scope) -> None:
-    d, x = s.drawing, s.any()
-    dim = d.choice([n for n in d.pool if n not in d.frozen])
-    s.loosely(f"gc.linspace({x}, 1.5, {d.choice((2, 3))}, dim={dim!r})")
+def by_rows(s: Scope) -> None:
+    x = s.drawing.choice([x for x in s.values(least=1) if "row" in s.value(x).dims])
+    s.loosely(f"gc.linalg.toeplitz({x})")
 
 
 def matrices(s: Scope) -> None:
@@ -126,86 +109,6 @@ def matrices(s: Scope) -> None:
     new = d.new_dim((a, b))
     part = d.choice(("upper", "lower"))
     s.emit(f"gc.linalg.lu({x}, ({a!r}, {b!r}), new={new!r}).{part}")
-
-
-def pooled(s: Scope) -> None:
-    d, x = s.drawing, s.any(least=1)
-    dim = d.dim(x)
-    s.emit(d.choice((
-        f"gc.max_pool({x}, {{{dim!r}: 2}})", f"gc.tile({x}, {{{dim!r}: 2}})",
-        f"gc.repeat({x}, 2, {dim!r})", f"gc.shift({x}, {{{dim!r}: 1}}, 0.5)",
-        f"gc.pad({x}, {{{dim!r}: 1}}, constant_values=0.5)",
-        f"gc.top_k({x}, 1, {dim!r}).values", f"gc.trapezoid({x}, dim={dim!r})",
-        f"gc.cumulative_sum({x}, {dim!r}, include_initial=True)",
-        f"gc.norm({x} + 3.0, {dim!r})",
-        f"gc.take_along({x}, gc.argmax({x}, {dim!r}), {dim!r})",
-    )))  # fmt: skip
-
-
-def in_order(s: Scope) -> None:
-    d, x = s.drawing, s.any(least=1)
-    if d.chance(0.5):
-        s.emit(f"gc.median({x}, {s.dims(x, min(2, len(s.value(x).dims)))!r})")
-    else:
-        s.loosely(f"gc.quantile({x}, [0.2, 0.7], {d.dim(x)!r})")
-
-
-def powers(s: Scope) -> None:
-    d, x = s.drawing, s.any()
-    own = "" if d.chance(0.5) else f", {d.choice([n for n in d.pool if n not in d.frozen])!r}"
-    s.loosely(f"gc.vander({x}, {d.choice((2, 3))}{own})")
-
-
-def by_default(s: Scope) -> None:
-    """Names of new dims that are not said."""
-    d = s.drawing
-    match d.choice(("diag", "diagonal", "one_hot", "lu", "trace")):
-        case "diag":
-            x = s.any(least=1)
-            s.loosely(f"gc.diag({x}, {d.dim(x)!r})")
-        case "diagonal":
-            x = s.any(least=2)
-            a, b = s.dims(x, 2)
-            s.loosely(f"gc.diagonal({x}, ({a!r}, {b!r}))")
-        case "one_hot":
-            s.loosely(f"gc.one_hot({s.any(kind='i')}, 2)")
-        case "lu":
-            x = s.any(least=2)
-            a, b = s.dims(x, 2)
-            s.emit(f"gc.linalg.lu({x}, ({a!r}, {b!r}), new='pivot').upper")
-        case _:
-            x = s.any(least=2)
-            a, b = s.dims(x, 2)
-            s.emit(f"gc.{d.choice(('trace', 'tril'))}({x}, ({a!r}, {b!r}))")
-
-
-def together(s: Scope) -> None:
-    """Two operands, of which the dims of one may be named anew inside."""
-    d, x = s.drawing, s.any(least=1)
-    dim = d.dim(x)
-    match d.choice(("conv", "conv", "cov", "outer", "solve")):
-        case "conv":
-            lag = d.choice([n for n in d.pool if n not in d.frozen])
-            sizes = {lag: d.choice((1, 2))}
-            if d.chance(0.4):
-                other = d.choice([n for n in d.pool if n not in (lag, dim, *d.frozen)])
-                sizes[other] = s.value(x).sizes.get(other, d.sizes[other])
-            s.emit(f"gc.conv({x}, {d.constant(sizes)}, {{{dim!r}: {lag!r}}})")
-        case "cov":
-            y = d.choice([y for y in s.values(least=1) if dim in s.value(y).dims])
-            s.emit(f"gc.cov({x}, {y}, {dim!r})")
-        case "outer":
-            new = d.new_dim(s.value(x).dims)
-            s.emit(
-                f"gc.linalg.outer({x}, gc.sin({x}), ({dim!r}, {new!r}))"
-                f".transpose({new!r}, {dim!r}, ...)"
-            )
-        case _:
-            n = s.value(x).sizes[dim]
-            new = d.new_dim(s.value(x).dims)
-            sizes = {dim: n, new: n}
-            a = f"({d.constant(sizes)} * 0.2 + gc.eye({sizes!r}))"
-            s.emit(f"gc.linalg.solve({a}, {x}, ({dim!r}, {new!r})).transpose({new!r}, ...)")
 
 
 LONG_SUMS = (
@@ -231,9 +134,10 @@ def exact(s: Scope) -> None:
 
 
 SHAPES: tuple[tuple[int, Callable[[Scope], None]], ...] = (
-    (3, viewed), (6, positions), (5, pooled), (6, together),
+    (3, form(*WINDOWS)), (2, positions), (4, form(*POSITIONS)), (5, form(*ALONG)), (3, together),
+    (3, form(*TOGETHER)),
 )  # fmt: skip
 LIBRARY: tuple[tuple[int, Callable[[Scope], None]], ...] = (
-    (5, left_out), (5, diagonals), (1, spaced), (6, matrices), (3, found), (3, in_order),
-    (2, powers), (3, by_default), (6, exact),
+    (5, left_out), (3, form(*DIAGONALS)), (2, by_rows), (6, matrices), (2, form(*SQUARES)),
+    (2, form("gc.median({x}, {dims!r})")), (9, form(*CLASHING, loosely=True)), (6, exact),
 )  # fmt: skip

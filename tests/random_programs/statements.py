@@ -6,8 +6,9 @@ from collections.abc import Callable
 from functools import partial
 
 from .drawing import Block, Drawing, Program, Scope, Skip, attempt
+from .forms import form
 from .higher import HIGHER, LOOPS
-from .library import LIBRARY, SHAPES, pair
+from .library import LIBRARY, SHAPES
 from .selection import SELECTION
 from .values import Value
 
@@ -32,29 +33,49 @@ BINARY = (
     "gc.where({x} > {y}, gc.square({x} - {y}), 0.0)",
 )  # fmt: skip
 REDUCED = (
-    "gc.sum({x}, {d})", "gc.sum({x}, {d})", "gc.mean({x}, {d})", "gc.max({x}, {d})",
-    "gc.min({x}, {d})", "gc.prod(gc.cos({x}), {d})", "gc.var({x}, {d})",
-    "gc.special.logsumexp({x}, {d})", "gc.sum({x} * {x}, {d})", "gc.var({x} + 1e6, {d})",
-    "gc.special.logsumexp({x} + 900.0, {d}) - 900.0", "gc.log(gc.sum(gc.exp({x}), {d}))",
-    "gc.sqrt(gc.mean(gc.square({x}), {d}) + 1.0)",
+    "gc.sum({x}, {dims!r})", "gc.sum({x}, {dims!r})", "gc.mean({x}, {dims!r})",
+    "gc.max({x}, {dims!r})", "gc.min({x}, {dims!r})", "gc.prod(gc.cos({x}), {dims!r})",
+    "gc.var({x}, {dims!r})", "gc.special.logsumexp({x}, {dims!r})", "gc.sum({x} * {x}, {dims!r})",
+    "gc.var({x} + 1e6, {dims!r})", "gc.special.logsumexp({x} + 900.0, {dims!r}) - 900.0",
+    "gc.log(gc.sum(gc.exp({x}), {dims!r}))", "gc.sqrt(gc.mean(gc.square({x}), {dims!r}) + 1.0)",
 )  # fmt: skip
 KEPT = (
-    "gc.cumsum({x}, {d})", "gc.cumprod(gc.sin({x}), {d})", "gc.special.softmax({x}, {d})",
-    "gc.flip({x}, {d})", "gc.roll({x}, {{{d}: 1}})", "gc.cummax({x}, {d})", "gc.sort({x}, {d})",
-    "gc.diff({x}, {d})", "{x} - gc.mean({x}, {d})", "gc.special.softmax({x} - 900.0, {d})",
-    "gc.exp({x}) / gc.sum(gc.exp({x}), {d})", "gc.special.log_softmax({x}, {d})",
-    "gc.log(gc.special.softmax({x}, {d}))",
-    "({x} - gc.mean({x}, {d})) / gc.sqrt(gc.var({x}, {d}) + 0.5)",
+    "gc.cumsum({x}, {a!r})", "gc.cumprod(gc.sin({x}), {a!r})", "gc.special.softmax({x}, {a!r})",
+    "gc.flip({x}, {a!r})", "gc.roll({x}, {{{a!r}: 1}})", "gc.cummax({x}, {a!r})",
+    "gc.sort({x}, {a!r})", "gc.diff({x}, {a!r})", "{x} - gc.mean({x}, {a!r})",
+    "gc.special.softmax({x} - 900.0, {a!r})", "gc.exp({x}) / gc.sum(gc.exp({x}), {a!r})",
+    "gc.special.log_softmax({x}, {a!r})", "gc.log(gc.special.softmax({x}, {a!r}))",
+    "({x} - gc.mean({x}, {a!r})) / gc.sqrt(gc.var({x}, {a!r}) + 0.5)",
 )  # fmt: skip
-
-
-def unary(s: Scope) -> None:
-    s.emit(s.drawing.choice(UNARY).format(x=s.any()))
-
-
-def binary(s: Scope) -> None:
-    x, y = pair(s)
-    s.emit(s.drawing.choice(BINARY).format(x=x, y=y))
+DOTS = (
+    "gc.dot({x}, {y}, dim={a!r})", "gc.dot({x}, {y}, dim={a!r})",
+    "gc.dot({x}, {y}, gc.cos({y}), dim={a!r})", "gc.dot({x}, {y}, {x}, dim={a!r})",
+)  # fmt: skip
+RENAMED = (
+    "gc.rename({x}, {{{a!r}: {b!r}, {b!r}: {a!r}}})", "gc.rename({x}, {{{a!r}: {fresh!r}}})",
+    "gc.rename({x}, {{{a!r}: {fresh!r}}})",
+)  # fmt: skip
+MOVED = (
+    "gc.rename(gc.sum({x}, {a!r}), {{{b!r}: {a!r}}})",
+    "gc.rename(gc.isel({x}, {{{a!r}: 0}}), {{{b!r}: {a!r}}})",
+)
+"""One dim summed or picked, and another taking its name."""
+PICKED = (
+    "gc.isel({x}, {{{a!r}: {at}}})", "gc.isel({x} * 2.0, {{{a!r}: {at}}})",
+    "gc.isel({x}, {{{a!r}: {k}}})", "gc.isel({x} * 2.0, {{{a!r}: {k}}})",
+    "gc.isel({x}, {{{a!r}: ({new!r}, [0, -1, 0])}})",
+)  # fmt: skip
+UPDATED = (
+    "{x}.at[{{{a!r}: {part}}}].{change}(0.5)",
+    "{x}.at[{{{a!r}: -1}}].{change}(gc.sin(gc.isel({x}, {{{a!r}: -1}})))",
+)
+REFUSED = (
+    "gc.full_like({x}, gc.flip({x}, {a!r}))", "gc.astype({x} + 1j * {y}, 'float64')",
+    *["gc.fori_loop(0, {n}, lambda i, c: gc.isel(c, {{{a!r}: slice(1, None)}}), {x})"] * 2,
+    *["gc.scan(lambda c, e: (gc.isel(c, {{{a!r}: slice(1, None)}}), c), {x}, None, 'step', "
+      "length={n})[0]"] * 2,
+)  # fmt: skip
+"""What must be refused: a value that is no number, and a carry that changes its size."""
 
 
 def with_constant(s: Scope) -> None:
@@ -87,66 +108,6 @@ def contracted_constant(s: Scope) -> None:
     s.emit(form.format(x=x, c=d.constant(c), d=over))
 
 
-def reduced(s: Scope) -> None:
-    d, x = s.drawing, s.any(least=1)
-    dims = [n for n in s.value(x).dims if n not in d.frozen]
-    if not dims:
-        raise Skip
-    some = d.rng.sample(dims, d.choice(range(1, len(dims) + 1)))
-    s.emit(d.choice(REDUCED).format(x=x, d=some))
-
-
-def kept(s: Scope) -> None:
-    x = s.any(least=1)
-    s.emit(s.drawing.choice(KEPT).format(x=x, d=repr(s.drawing.dim(x))))
-
-
-def dot(s: Scope) -> None:
-    x, y = pair(s)
-    over = s.drawing.choice([n for n in s.value(x).dims if n not in s.drawing.frozen])
-    more = s.drawing.choice(("", "", f", gc.cos({y})", f", {x}"))
-    s.emit(f"gc.dot({x}, {y}{more}, dim={over!r})")
-
-
-def renamed(s: Scope) -> None:
-    d, x = s.drawing, s.any(least=1)
-    dims = list(s.value(x).dims)
-    free = [n for n in dims if n not in d.frozen]
-    if len(free) >= 2 and d.chance(0.4):
-        a, b = s.dims(x, 2)
-        s.emit(f"gc.rename({x}, {{{a!r}: {b!r}, {b!r}: {a!r}}})")
-        return
-    s.emit(f"gc.rename({x}, {{{d.choice(free)!r}: {d.new_dim(dims)!r}}})")
-
-
-def moved(s: Scope) -> None:
-    """One dim summed or picked, and another taking its name."""
-    d, x = s.drawing, s.any(least=2)
-    a, b = s.dims(x, 2)
-    first = f"gc.sum({x}, {a!r})" if d.chance(0.5) else f"gc.isel({x}, {{{a!r}: 0}})"
-    s.emit(f"gc.rename({first}, {{{b!r}: {a!r}}})")
-
-
-def expanded(s: Scope) -> None:
-    d, x = s.drawing, s.any()
-    new = d.new_dim(s.value(x).dims)
-    sources = [
-        (y, n) for y in s.values(least=1) for n, k in s.value(y).sizes.items()
-    ]  # fmt: skip
-    size = str(d.choice((1, 2, 3)))
-    if sources and d.chance(0.6):
-        y, n = d.choice(sources)
-        size = f"{y}.sizes[{n!r}]"
-    s.emit(f"gc.expand_dims({x}, {{{new!r}: {size}}})")
-
-
-def transposed(s: Scope) -> None:
-    d, x = s.drawing, s.any(least=2)
-    dims = list(s.value(x).dims)
-    d.rng.shuffle(dims)
-    s.emit(f"gc.transpose({x}, ..., *{dims!r}){d.choice(('', ' * 2.0'))}")
-
-
 def stacked(s: Scope) -> None:
     d, x = s.drawing, s.any(least=2)
     a, b = s.dims(x, 2)
@@ -161,30 +122,6 @@ def stacked(s: Scope) -> None:
         )
 
 
-def joined(s: Scope) -> None:
-    d = s.drawing
-    x, y = pair(s)
-    new = d.choice([n for n in d.pool if n not in d.frozen])
-    s.emit(f"gc.concat([{x}, {y}], {new!r})")
-
-
-PLACES = ("0", "-1", "slice(1, None)", "slice(None, None, -1)", "slice(None, None, 2)")
-
-
-def picked(s: Scope) -> None:
-    d, x = s.drawing, s.any(least=1)
-    dim = d.dim(x)
-    at = d.choice((*PLACES, "slice(None, -1)", "slice(-3, 2)", "slice(3, None, -2)", "list",
-                   "place", "place", "place"))  # fmt: skip
-    if at == "place":
-        at = s.any(kind="i")
-    elif at == "list":
-        new = d.new_dim([n for n in s.value(x).dims if n != dim])
-        at = f"({new!r}, [0, -1, 0])"
-    y = x if d.chance(0.6) else f"({x} * 2.0)"
-    s.emit(f"gc.isel({y}, {{{dim!r}: {at}}})")
-
-
 def seen(s: Scope) -> None:
     """A turned value, one place of it, and something else made of it."""
     d, x = s.drawing, s.any(least=2)
@@ -197,47 +134,18 @@ def seen(s: Scope) -> None:
     s.emit(d.choice(("{v} + 1.0", "gc.cos({v})", "gc.exp(gc.sin({v}))")).format(v=v))
 
 
-def updated(s: Scope) -> None:
-    d, x = s.drawing, s.any(least=1)
-    dim = d.dim(x)
-    at = d.choice(PLACES)
-    value = d.choice(("0.5", f"gc.sin(gc.isel({x}, {{{dim!r}: {at}}}))"))
-    if s.value(x).sizes[dim] == 0 or (value != "0.5" and at[0] == "s"):
-        value = "0.5"
-    how = d.choice(("set", "add", "multiply", "max"))
-    s.emit(f"{x}.at[{{{dim!r}: {at}}}].{how}({value})")
-
-
-def refused(s: Scope) -> None:
-    """What must be refused, where it is drawn: rarely."""
-    d = s.drawing
-    x, y = pair(s)
-    text = d.choice((f"gc.full_like({x}, {y})", f"gc.astype({x} + 1j * {y}, 'float64')"))
-    if "full" in text and not s.value(y).dims:
-        raise Skip
-    s.loosely(text)
-
-
-def shrinking(s: Scope) -> None:
-    """A loop whose carry changes its size, which must be refused."""
-    d, x = s.drawing, s.any(least=1)
-    dim = d.dim(x)
-    less = f"gc.isel(c, {{{dim!r}: slice(1, None)}})"
-    s.loosely(d.choice((
-        f"gc.fori_loop(0, {d.choice((1, 2))}, lambda i, c: {less}, {x})",
-        f"gc.scan(lambda c, e: ({less}, c), {x}, None, 'step', length={d.choice((1, 2))})[0]",
-    )))  # fmt: skip
-
-
 Table = tuple[tuple[int, Callable[[Scope], None]], ...]
 NAMED: Table = (
-    (8, unary), (8, binary), (6, with_constant), (16, contracted_constant), (6, reduced), (5, kept),
-    (4, dot), (6, renamed), (3, moved), (4, expanded), (3, transposed), (3, stacked), (3, joined),
-    (6, picked), (2, seen), (3, updated), *SHAPES,
+    (8, form(*UNARY)), (8, form(*BINARY)), (6, form(*REDUCED)), (5, form(*KEPT)),
+    (6, with_constant), (16, contracted_constant), (4, form(*DOTS)), (6, form(*RENAMED)),
+    (3, form(*MOVED)), (4, form("gc.expand_dims({x}, {{{fresh!r}: {size}}})")),
+    (3, form("gc.transpose({x}, ..., *{order!r})", "gc.transpose({x}, ..., *{order!r}) * 2.0")),
+    (3, stacked), (3, form("gc.concat([{x}, {y}], {any!r})")), (6, form(*PICKED)), (2, seen),
+    (3, form(*UPDATED)), *SHAPES,
 )  # fmt: skip
 """Statements that mean the same of operands with more dims."""
 KINDS: dict[str, tuple[Table, Table]] = {
-    "any": ((*NAMED, (1, refused), (2, shrinking), *LIBRARY, *SELECTION), HIGHER),
+    "any": ((*NAMED, (3, form(*REFUSED, loosely=True)), *LIBRARY, *SELECTION), HIGHER),
     "loops": ((*NAMED, *SELECTION), LOOPS),
     "plain": (NAMED, ()),
 }
