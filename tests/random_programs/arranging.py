@@ -31,6 +31,19 @@ def several(dim: Any, x: Value) -> tuple[Any, ...]:
     return dims
 
 
+def total(x: Value, dims: Sequence[Any]) -> Value:
+    """The sum over some dims, of floats in more digits."""
+
+    def added(x: Array) -> Array:
+        axes = tuple(axis(x, d) for d in dims)
+        names, data = [n for n in x.names if n not in dims], x.data
+        if data.dtype.kind != "f":
+            return Array(names, data.sum(axes))
+        return Array(names, data.sum(axes, np.longdouble).astype(data.dtype))
+
+    return linear(added, x)
+
+
 # ---- shape
 
 
@@ -154,8 +167,16 @@ def placed(x: Value, dim: str, at: Any) -> Value:
     size = x.sizes.get(dim)
     if size is None:
         raise Refused(f"no dim {dim!r}")
-    if isinstance(at, slice):
-        return linear(lambda x: Array(x.names, x.data[(slice(None),) * axis(x, dim) + (at,)]), x)
+    if isinstance(at, (slice, int)):
+        if isinstance(at, int) and not -size <= at < size:
+            raise Unclear
+        gone = [dim] if isinstance(at, int) else []
+
+        def seen(x: Array) -> Array:
+            names = [n for n in x.names if n not in gone]
+            return Array(names, x.data[(slice(None),) * axis(x, dim) + (at,)])
+
+        return linear(seen, x)
     if isinstance(at, tuple):
         at = Array((at[0],), np.asarray(at[1], int))
     index = lifted(at).base
@@ -200,12 +221,7 @@ def windows(
     ((dim, width),) = sizes.items()
     starts = np.arange(0, max(x.sizes[dim] - (width - 1) * dilation, 0), stride)
     at = starts[:, None] + np.arange(width) * dilation
-
-    def viewed(x: Array) -> Array:
-        data = np.moveaxis(np.take(x.data, at, axis(x, dim)), axis(x, dim) + 1, -1)
-        return Array((*x.names, name), data)
-
-    return linear(viewed, x)
+    return transpose(isel(x, {dim: Array((dim, name), at)}), *x.dims, name)
 
 
 def flip(x: Value, dim: str) -> Value:

@@ -15,10 +15,11 @@ from .arranging import (
     several,
     stack,
     take_along,
+    total,
     transpose,
     unstack,
 )
-from .control import stacked, total
+from .control import stacked
 from .values import CLEAR, Array, Hidden, Refused, Unclear, Value, axis, where, whole
 
 # ---- masks

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .arranging import concat, expand_dims, isel, rename, total, transpose
 from .values import (
     Array,
     Disconnected,
@@ -22,7 +23,6 @@ from .values import (
     linear,
     multiply,
     split,
-    union,
     where,
     zero,
 )  # fmt: skip
@@ -73,21 +73,7 @@ def settled(init: Tree, step: Any, runs: bool) -> list[Value]:
 
 
 def ordered(x: Value, dims: Sequence[Any]) -> Value:
-    def turned(x: Array) -> Array:
-        whole = [n for n in x.names if n not in dims] + list(dims)
-        return Array(whole, x.data.transpose([x.names.index(n) for n in whole]))
-
-    return x if x.dims == tuple(dims) else linear(turned, x)
-
-
-def place(x: Value, at: Mapping[Any, int]) -> Value:
-    """One place along those of its dims that `at` names."""
-
-    def picked(x: Array) -> Array:
-        names = [n for n in x.names if n not in at]
-        return Array(names, x.data[tuple(at.get(n, slice(None)) for n in x.names)])
-
-    return linear(picked, x)
+    return x if x.dims == tuple(dims) else transpose(x, ..., *dims)
 
 
 def stacked(parts: Sequence[Value], dim: Any) -> Value:
@@ -96,40 +82,11 @@ def stacked(parts: Sequence[Value], dim: Any) -> Value:
         raise Refused("results differ")
     if dim in parts[0].dims:
         raise Refused(f"two dims would be named {dim!r}")
-    dims = parts[0].dims
-
-    def joined(*parts: Array) -> Array:
-        sizes = union(*parts)
-        whole = [*[n for n in sizes if n not in dims], *dims]
-        arrays = [
-            np.broadcast_to(
-                p.data.transpose([p.names.index(n) for n in whole if n in p.names])[
-                    tuple(slice(None) if n in p.names else None for n in whole)
-                ],
-                [sizes[n] for n in whole],
-            )
-            for p in parts
-        ]
-        at = len(whole) - len(dims)
-        return Array([*whole[:at], dim, *whole[at:]], np.stack(arrays, at))
-
-    return linear(joined, *[ordered(p, dims) for p in parts])
+    return concat([ordered(p, parts[0].dims) for p in parts], dim)
 
 
 def empty(x: Value, dim: Any) -> Value:
     return Array((dim, *x.dims), np.zeros((0, *x.shape)))
-
-
-def total(x: Value, dims: Sequence[Any]) -> Value:
-    def added(x: Array) -> Array:
-        axes = tuple(x.names.index(d) for d in dims)
-        return Array([n for n in x.names if n not in dims], x.data.sum(axes))
-
-    return linear(added, x) if dims else x
-
-
-def named(x: Value, names: Mapping[Any, Any]) -> Value:
-    return linear(lambda x: Array([names.get(n, n) for n in x.names], x.data), x)
 
 
 # ---- loops and branches
@@ -160,11 +117,11 @@ def scan(
     if len(lengths) != 1:
         raise Refused("lengths differ")
     (n,) = lengths
-    some = [place(x, {dim: 0}) if n else total(x, [dim]) for x in walked]
+    some = [isel(x, {dim: 0}) if n else total(x, [dim]) for x in walked]
     started = settled(init, lambda carry: body(carry, like(xs, some))[0], n > 0)
     carry, results, made = like(init, started), [], None
     for t in range(n)[:: -1 if reverse else 1] if n else ():
-        new, made = body(carry, like(xs, [place(x, {dim: t}) for x in walked]))
+        new, made = body(carry, like(xs, [isel(x, {dim: t}) for x in walked]))
         pairs = zip(flat(new), flat(carry), strict=True)
         carry = like(init, [arranged(x, old) for x, old in pairs])
         results.append(flat(made))
@@ -212,8 +169,7 @@ def while_loop(test: Any, body: Any, init: Tree, max_steps: Any = None) -> Tree:
 def repeated(x: Value, sizes: Mapping[Any, int]) -> Value:
     """`x` along those of `sizes` that it lacks, which come last."""
     missing = {d: s for d, s in sizes.items() if d not in x.dims}
-    ones = Array(tuple(missing), np.ones(tuple(missing.values())))
-    return ordered(multiply(x, ones), (*x.dims, *missing)) if missing else x
+    return ordered(expand_dims(x, missing), (*x.dims, *missing)) if missing else x
 
 
 def fori_loop(lower: Any, upper: Any, body: Any, init: Tree, *, checkpoint: Any = None) -> Tree:
@@ -350,7 +306,7 @@ def pullback(f: Any, xs: Sequence[Value], ct: Value) -> list[Value]:
     slopes = Slopes(f, xs)
     ct = arranged(lifted(ct), slopes.y, "cotangent")
     return [
-        ordered(named(total(multiply(ct, s), slopes.y.dims), back(names)), x.dims)
+        ordered(rename(total(multiply(ct, s), slopes.y.dims), back(names)), x.dims)
         for s, names, x in zip(slopes.of, slopes.names, xs, strict=True)
     ]
 
@@ -387,7 +343,7 @@ def of_instances(s: Value, y: Value, names: Any, x: Value, dims: Sequence[str]) 
             raise Refused("the result has no such dim")
     s = total(s, [d for d in s.dims if d in y.dims and d not in dims])
     lacking = [d for d in dims if d not in x.dims]
-    return ordered(named(s, back(names)), (*lacking, *x.dims))
+    return ordered(rename(s, back(names)), (*lacking, *x.dims))
 
 
 def jacobian(f: Any, x: Value) -> Value:
@@ -401,7 +357,7 @@ def jacobian(f: Any, x: Value) -> Value:
         while name in y.dims or name in new.values() or (name != dim and name in x.dims):
             name += "'"
         new[dim] = name
-    return ordered(named(s, {h: new[d] for d, h in names.items()}), (*y.dims, *new.values()))
+    return ordered(rename(s, {h: new[d] for d, h in names.items()}), (*y.dims, *new.values()))
 
 
 def hessian(f: Any, x: Value) -> Value:
@@ -440,7 +396,7 @@ def vectorize(f: Any, olds: Sequence[Value], wides: Sequence[Value]) -> Value:
     def inner(at: dict[Any, int], rest: list[Any]) -> Value:
         if not rest:
             picked = [
-                ordered(place(w, {d: i for d, i in at.items() if d in w.dims}), old.dims)
+                ordered(isel(w, {d: i for d, i in at.items() if d in w.dims}), old.dims)
                 for old, w in zip(olds, wides, strict=True)
             ]
             return lifted(f(*picked))

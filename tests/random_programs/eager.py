@@ -24,6 +24,7 @@ from .arranging import (  # noqa: F401
     stack,
     take_along,
     tile,
+    total,
     transpose,
     unstack,
     windows,
@@ -152,16 +153,7 @@ def may_skip(reduction: Callable[..., Value]) -> Callable[..., Value]:
 
 @may_skip
 def sum(x: Value, dim: Any = None) -> Value:
-    dims = several(dim, x)
-
-    def total(x: Array) -> Array:
-        axes = tuple(axis(x, d) for d in dims)
-        names, data = [n for n in x.names if n not in dims], x.data
-        if data.dtype.kind != "f":
-            return Array(names, data.sum(axes))
-        return Array(names, data.sum(axes, np.longdouble).astype(data.dtype))
-
-    return linear(total, x)
+    return total(x, several(dim, x))
 
 
 @may_skip

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .control import place, repeated
+from .arranging import isel
+from .control import repeated
 from .drawing import Scope, Skip, attempt
 from .library import matrices
 from .values import Array, Value
@@ -52,7 +53,7 @@ def scan(s: Scope) -> None:
     if walked and d.chance(0.6):
         x = d.choice(walked)
         how, call = f"{x}, {dim!r}", "(c, e)"
-        params.append((d.name("p"), place(s.value(x), {dim: 0}), None))
+        params.append((d.name("p"), isel(s.value(x), {dim: 0}), None))
     else:
         length = str(d.choice((0, 1, 2, 3)))
         ys = s.values(least=1)
@@ -126,7 +127,7 @@ def mapped(s: Scope) -> None:
     dim = d.dim(x)
     if not s.value(x).sizes[dim]:
         raise Skip
-    f = s.function([(d.name("p"), place(s.value(x), {dim: 0}), None)], result_of)
+    f = s.function([(d.name("p"), isel(s.value(x), {dim: 0}), None)], result_of)
     s.emit(f"gc.map({f}, {x}, {dim!r})")
 
 

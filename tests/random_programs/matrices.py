@@ -9,16 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from .arranging import concat, expand_dims, isel, rename
+from .arranging import concat, expand_dims, isel, rename, transpose
 from .values import (
     Array,
     Refused,
     Unclear,
     Value,
     add,
-    axis,
     lifted,
-    linear,
     multiply,
     where,
 )
@@ -28,14 +26,9 @@ def toeplitz(column: Value, *, dim: str = "row", new: str = "col") -> Value:
     if new in column.dims:
         raise Refused("clash")
     n = column.sizes[dim]
-    at = np.abs(np.arange(n)[:, None] - np.arange(n))
-
-    def made(x: Array) -> Array:
-        rest = [d for d in x.names if d != dim]
-        data = np.moveaxis(x.data, axis(x, dim), -1)[..., at]
-        return Array([*rest, dim, new], data)
-
-    return linear(made, column)
+    at = Array((dim, new), np.abs(np.arange(n)[:, None] - np.arange(n)))
+    rest = [d for d in column.dims if d != dim]
+    return transpose(isel(column, {dim: at}), *rest, dim, new)
 
 
 def outer(x: Value, y: Value, dims: Sequence[str]) -> Value:
