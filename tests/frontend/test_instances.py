@@ -76,7 +76,7 @@ def test_random_programs(count: int) -> None:
 
     def check(program: Program) -> None:
         random = np.random.default_rng(program.seed)
-        program = program.unknown()
+        program = program.unknown().in_double()
         xs, values = tensors(program), program.values(0)
         y = results(program, xs)[-1]
         floats = [x for x in xs.values() if x.dtype.kind == "f"]
