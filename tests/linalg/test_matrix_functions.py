@@ -90,7 +90,12 @@ def orders(y: T, x: T, d: T) -> dict[str, T]:
 
 def compare(inputs: Any, ours: dict[str, T], theirs: dict[str, T], at: Any, *rtol: float) -> None:
     """Equal but for a part of the largest, which the first, second and third order have each."""
-    found, wanted = gc.compile(inputs, [ours, theirs])(*at)
+    agree(gc.compile(inputs, [ours, theirs]), at, *rtol)
+
+
+def agree(f: gc.Compiled, at: Any, *rtol: float) -> None:
+    """As `compare`, for what is compiled."""
+    found, wanted = f(*at)
     for name, value in wanted.items():
         atol = rtol[min(order(name), len(rtol)) - 1] * max(1.0, np.abs(value).max())
         np.testing.assert_allclose(found[name], value, rtol=0, atol=atol, err_msg=name)
@@ -253,9 +258,9 @@ def test_ways_of_writing(name: str, dtype: str, random: np.random.Generator) -> 
 
     assert fired(gc.compile([x, b, c], gc.grad(number(ours), x)))
     at = UNITARY if dtype == "complex128" else TURN
+    f = gc.compile([x, b, c, d], [all_of(ours), all_of(theirs)])
     for values in ((0.5, 0.5, -1, -1), (0.1, 0.7, -0.4, 0.3)):
-        given = of_values(*values, turn=at), rnd(N), rnd(N, 2), rnd(N, N)
-        compare([x, b, c, d], all_of(ours), all_of(theirs), given, 1e-10)
+        agree(f, (of_values(*values, turn=at), rnd(N), rnd(N, 2), rnd(N, N)), 1e-10)
 
 
 def test_a_sum_over_what_is_repeated() -> None:
