@@ -64,7 +64,6 @@ class Both:
         graph = Graph(self.params, tuple(outputs))
         self.numpy = Function(graph, unknowns)
         self.compile(graph, unknowns)
-        self.text = pseudo_code(graph)
 
     @classmethod
     def of(cls, compiled: gc.Compiled, kernel: Graph | None = None) -> Both:
@@ -75,7 +74,8 @@ class Both:
         return both
 
     def compile(self, graph: Graph, unknowns: tuple[str, ...]) -> None:
-        """Machine code of the graph, and what words its failures."""
+        """Machine code of the graph, its pseudo-code, and what words its failures."""
+        self.text = pseudo_code(graph)
         made = llvm_kernels.machine_code(graph, unknowns)
 
         def report(record: list[int], known: dict[str, int]) -> Exception:

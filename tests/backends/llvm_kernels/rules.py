@@ -96,10 +96,7 @@ RULES: dict[str, Rule] = {
         of_each({one.__name__: one for one in p.CHAINS}, p.HEADS, p.ATTENTION, dtypes=BOTH)
         | {"slopes": Program(p.with_slopes(p.attention), p.HEADS, p.ATTENTION)}
         | of_each(
-            {
-                f"{one.__name__}, known": one
-                for one in (p.causal, p.beside_each_row, p.numbers_of_rows)
-            },
+            {f"{one.__name__}, known": one for one in (*p.CHAINS, p.other_rows, p.two_layers)},
             p.KNOWN_HEADS,
             [()],
         ),
@@ -228,6 +225,7 @@ RULES: dict[str, Rule] = {
         {
             "two": Program(p.with_its_transpose, ("row col", "col"), SQUARES, BOTH),
         },
+        others={"small": Program(lambda x, v: gc.dot(x, v, dim="b"), ("a=3 b=2", "b=2"), [()])},
         units=100.0,
     ),
     "several rows are added up at once": Rule(
