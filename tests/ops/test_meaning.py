@@ -103,7 +103,8 @@ def tridiagonal(lower: Array, diagonal: Array, upper: Array, b: Array, x: Array)
 
 
 def factored(a: Array, packed: Array, exchanges: Array) -> None:
-    a, n = a.copy(), a.shape[-1]
+    """The factors are those of the transpose, transposed."""
+    a, packed, n = a.swapaxes(-1, -2).copy(), packed.swapaxes(-1, -2), a.shape[-1]
     for at in np.ndindex(exchanges.shape):
         i, j = at[-1], exchanges[at]
         a[at[:-1]][[i, j]] = a[at[:-1]][[j, i]]

@@ -90,7 +90,7 @@ def solve_tridiagonal(lower: Array, diagonal: Array, upper: Array, b: Array) -> 
 
 
 def lu_factor(a: Array) -> tuple[Array, Array]:
-    """Also of a singular matrix."""
+    """Those of the transpose, transposed; also of a singular matrix."""
     factors, exchanges, _ = scipy.linalg.get_lapack_funcs("getrf", (a,))(a.T)
     return factors.T, exchanges
 
@@ -101,7 +101,7 @@ def lu_solve(packed: Array, exchanges: Array, b: Array, transposed: bool) -> Arr
 
 
 def lu_slogdet(packed: Array, exchanges: Array) -> tuple[Array, Array]:
-    """Every exchange of two rows turns the sign."""
+    """Every exchange of two columns turns the sign."""
     sign, log = np.linalg.slogdet(np.triu(packed))
     return sign * (-1) ** np.sum(exchanges != np.arange(len(packed))), log
 
