@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import pickle
-import subprocess
 import sys
 import zipfile
 from collections import namedtuple
@@ -17,35 +16,13 @@ import numpy as np
 import pytest
 
 import graphcore as gc
-from benchmarks.programs import NAMES, Program
-from tests.files.test_export import HOSTILE, Model, arguments, leaves, program
-
-ANEW = """
-import numpy as np, graphcore as gc
-for name in {names!r}:
-    given = dict(np.load({folder!r} + f"/{{name}}_given.npz"))
-    wanted = dict(np.load({folder!r} + f"/{{name}}_wanted.npz"))
-    found = gc.load({folder!r} + f"/{{name}}.gc")(**given)
-    assert list(found) == list(wanted)
-    for key, value in wanted.items():
-        same = found[key].dtype == value.dtype and found[key].shape == value.shape
-        assert same and found[key].tobytes() == value.tobytes(), (name, key)
-print(len({names!r}), "programs")
-"""
+from benchmarks.programs import NAMES
+from tests.files.test_export import HOSTILE, Model, apart, arguments, leaves, program
 
 
 def anew(names: list[str], folder: Path) -> None:
     """Programs that another process loads."""
-    for name in names:
-        program = Program(name)
-        given, f = program.module.inputs("tiny"), program.compiled(native=False)
-        gc.save(f, folder / f"{name}.gc")
-        np.savez(folder / f"{name}_given.npz", **given)
-        np.savez(folder / f"{name}_wanted.npz", **f(**given))
-    code = ANEW.format(folder=str(folder), names=names)
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert ran.returncode == 0, ran.stderr
-    assert ran.stdout.strip() == f"{len(names)} programs"
+    apart(names, folder, gc.save, f"gc.load({str(folder)!r} + '/' + name)")
 
 
 def test_programs_are_loaded_in_another_process(tmp_path: Path) -> None:
