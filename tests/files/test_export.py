@@ -124,6 +124,7 @@ def program(native: bool | None = False) -> gc.Compiled:
     table = gc.constant(np.arange(300.0).reshape(3, 100) - 0.5, ("col", "k"))
     loss = gc.linalg.norm(x.isel(row=y), dims=("row", "col")) + w.isel(other=4)
     several = [gc.dot(x, table, dim="col"), z * gc.constant([np.inf, -0.0], "edge")]
+    several += [y.sum("row").astype("float64"), x.max("row")]
     outputs = {"loss": loss, 7: several, "trees": ({"a": w.cumsum("other")}, (y,))}
     return gc.compile([x, [y, {"z": z}], w], outputs, native=native)
 

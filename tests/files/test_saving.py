@@ -17,7 +17,7 @@ import pytest
 
 import graphcore as gc
 from benchmarks.programs import NAMES
-from tests.files.test_export import HOSTILE, Model, apart, arguments, leaves, program
+from tests.files.test_export import HOSTILE, Model, Registered, apart, arguments, leaves, program
 
 
 def anew(names: list[str], folder: Path) -> None:
@@ -89,6 +89,7 @@ def test_what_no_archive_holds_is_refused(tmp_path: Path) -> None:
         ),
         (lambda: gc.save(gc.compile([x], {object(): x}), tmp_path / "a"), "a dict has the key"),
         (lambda: gc.save(gc.compile([x], Model(x, {}, x)), tmp_path / "a"), "a static field is {}"),
+        (lambda: gc.save(gc.compile([x], Registered(x)), tmp_path / "a"), "a class of yours"),
         (lambda: gc.save(x, tmp_path / "a"), "Tensor is not a compiled program"),
         (lambda: gc.save(program(), 3), "path=3 names no file"),
         (lambda: gc.load(None), "path=None names no file"),
