@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 
 import networkx as nx
@@ -22,14 +23,15 @@ from tests.inspection.test_golden import logistic_regression
 from tests.random_programs.running import built
 from tests.random_programs.statements import drawn
 
-SEEDS = [*range(7), *range(8, 17)]  # 7 is refused
-
 
 @cache
-def last_stage(seed: int) -> Graph:
-    """Of a random program."""
-    graph: Graph = built(drawn(seed), [None])[0][0].stages["scheduled"]
-    return graph
+def last_stages() -> list[Graph]:
+    """Of random programs; some are refused."""
+    found = []
+    for seed in range(20):
+        with suppress(gc.GraphError):
+            found.append(built(drawn(seed), [None])[0][0].stages["scheduled"])
+    return found
 
 
 def stage(name: str) -> Graph:
@@ -170,8 +172,9 @@ CHECKS = [check_order, check_partition, check_paths]
 
 @pytest.mark.parametrize("check", CHECKS)
 def test_our_walks_agree_with_networkx(check: Callable[[Graph], None]) -> None:
-    for seed in SEEDS:
-        check(last_stage(seed))
+    assert len(last_stages()) > 10
+    for graph in last_stages():
+        check(graph)
     for name in ("lstm", "saddle", "gp", "power_iter"):
         check(stage(name))
 
