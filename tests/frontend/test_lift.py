@@ -190,6 +190,23 @@ def test_an_imaginary_part_counts_as_truth_and_narrows():
     assert (truth.tolist(), narrow.dtype) == ([False, True], np.complex64)
 
 
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (lambda x, data: x * data, "Dataset"),
+        (lambda x, data: gc.constant(data), "Dataset"),
+        (lambda x, data: x.isel(i=data), "Dataset"),
+        (lambda x, data: gc.compile([x], x)(data), "Dataset"),
+        (lambda x, data: gc.constant(np.longdouble(1)), "not supported"),
+        (lambda x, data: gc.tensor("y", {"i": "(" * 9999}), "not an expression of sizes"),
+    ],
+)
+def test_what_another_version_words_otherwise_is_refused(wrong, says):
+    data = xarray.Dataset({"a": ("i", [1.0, 2.0])})
+    with pytest.raises(gc.GraphError, match=says):
+        wrong(gc.tensor("x", {"i": 2}), data)
+
+
 def test_formulas_of_sizes():
     """Sizes known only at the call take part in arithmetic as Python's numbers do."""
     for dtype in ("float32", "float64", "complex128", "int64"):

@@ -276,7 +276,7 @@ def unnamed_positions(x: Node, dim: str, indexer: Any) -> np.ndarray[Any, Any]:
     listed = isinstance(indexer, (list, tuple, range, np.ndarray))
     values = lift.as_array("isel", indexer, x) if listed else None
     if values is None or values.ndim > 1:
-        shown = "an array of several axes" if values is not None else repr(indexer)[:60]
+        shown = "an array of several axes" if values is not None else brief(indexer)
         cure = "use an integer, a slice, a list, a tensor, or (dims, array)"
         reason = f"dim {dim!r} cannot be indexed by {shown}"
         raise refusal("isel", reason, x, cure=cure, kind=GraphTypeError)
