@@ -14,13 +14,12 @@ from graphcore.backends.arguments import Arguments
 from graphcore.backends.boundary import Boundary
 from graphcore.backends.tiers import Fixed, Tiers, Values
 from graphcore.frontend.core.arguments import check_word
-from graphcore.frontend.core.base import Tensor, refusal
+from graphcore.frontend.core.base import Tensor, refusal, type_refusal
 from graphcore.frontend.core.calls import reword_errors
 from graphcore.frontend.core.trees import Tree, flatten, picker
 from graphcore.inspection.shown import file_at
 from graphcore.interop.joins import Inner, Join, check_constants, joined_dims
 from graphcore.interop.xarrays import DataArrays
-from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.graph import Graph
 from graphcore.ir.name_text import show_dim
 from graphcore.ir.provenance import described_by
@@ -175,10 +174,10 @@ def compile(
     array([2., 4.])
     """
     arguments = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
-    params, arranged = flatten(arguments, "compile: inputs")
-    results, mirrored = flatten(outputs, "compile: outputs")
+    params, arranged = flatten(arguments, "inputs")
+    results, mirrored = flatten(outputs, "outputs")
     nodes = [x.node for x in params]
-    graph = program("compile", nodes, [y.node for y in results], not_listed(nodes))
+    graph = program(nodes, [y.node for y in results], not_listed(nodes))
     if dtype is not None:
         require_precision(graph, dtype)
     return Compiled(graph, arranged.form(), mirrored.form(), returns, native, join)
@@ -216,10 +215,10 @@ class Compiled(Questions, Generic[R]):
         if type(arguments) is not list or any(y.type.dims is None for y in graph.outputs):
             reason = "its class takes a graph of the stage 'named', and forms of the results"
             cure = "write gc.compile(inputs, outputs); tensors of a graph are gc.Tensor(node)"
-            raise refusal("Compiled", reason, cure=cure, kind=GraphTypeError)
+            raise type_refusal(reason, cure=cure, name="Compiled")
         self._arguments, self._results, self._returns = arguments, results, returns
         self._native, self._join = native, join
-        check_word("compile", "join", join, get_args(Join))
+        check_word("join", join, get_args(Join))
         self._label = labeller(graph, returns, join)
         dims = joined_dims(graph) if join != "override" else []
         check_constants(dims)
@@ -287,7 +286,7 @@ class Compiled(Questions, Generic[R]):
         file = file_at("export", path, "program.py")
         if self._returns == "xarray":
             cure = 'compile it with returns="numpy"'
-            raise refusal("export", "the program returns DataArrays, which need xarray", cure=cure)
+            raise refusal("the program returns DataArrays, which need xarray", cure=cure)
         plain = self
         if self._native:
             plain = Compiled(self.stages["named"], self._arguments, self._results, native=False)
@@ -322,7 +321,7 @@ def native_passes() -> pipeline.Passes:
     from graphcore.backends import llvm_kernels  # loaded when machine code is asked for
 
     if why := llvm_kernels.unavailable():
-        raise refusal("compile", f"native=True, but {why}", cure=CURE_NATIVE)
+        raise refusal(f"native=True, but {why}", cure=CURE_NATIVE)
     return llvm_kernels.PASSES
 
 
@@ -331,7 +330,7 @@ CURE_NATIVE = "leave native=True out: NumPy computes every op, on every machine"
 
 def labeller(graph: Graph, returns: Returns, join: Join) -> DataArrays | None:
     """The function that turns arrays into the results of a call."""
-    check_word("compile", "returns", returns, ("numpy", "xarray"))
+    check_word("returns", returns, ("numpy", "xarray"))
     if returns == "numpy":
         return None
 

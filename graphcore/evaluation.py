@@ -6,11 +6,10 @@ from difflib import get_close_matches
 from typing import Any, overload
 
 from graphcore.frontend.core.arguments import mapping
-from graphcore.frontend.core.base import Base, brief, refusal
+from graphcore.frontend.core.base import Base, brief, type_refusal
 from graphcore.frontend.core.calls import reword_errors
 from graphcore.frontend.core.trees import Tree, flatten
 from graphcore.frontend.tensor import Tensor, Values
-from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.node import Node
 
 from .compiled import Array, Compiled, K
@@ -55,12 +54,11 @@ def evaluate(tree: Tree, values: Values | None = None) -> Tree:
     >>> gc.evaluate(h.sum(), {h: [10.0, 20.0]})
     array(30.)
     """
-    found, mirrored = flatten(tree, "evaluate")
+    found, mirrored = flatten(tree)
     outputs = [y.node for y in found]
-    given = mapping("evaluate", {} if values is None else values, None, "{x: array}")
+    given = mapping({} if values is None else values, None, "{x: array}")
     params = [key.node if isinstance(key, Base) else input_named(key, outputs) for key in given]
     graph = program(
-        "evaluate",
         params,
         outputs,
         lambda name: (
@@ -81,13 +79,12 @@ def input_named(name: object, outputs: list[Node]) -> Node:
     near = get_close_matches(str(name), inputs, 1)
     needed = f"the inputs are {', '.join(map(repr, inputs))}" if inputs else "it needs no input"
     cure = f"did you mean {near[0]!r}?" if near else needed
-    reason = f"the tensors need no input {brief(name)}"
-    raise refusal("evaluate", reason, cure=cure, kind=GraphTypeError)
+    raise type_refusal(f"the tensors need no input {brief(name)}", cure=cure)
 
 
 def value(y: Tensor, values: Values | None, named: Values) -> Any:
     """The array that a tensor becomes."""
-    return evaluate(y, mapping("eval", values, named, "{x: array}"))
+    return evaluate(y, mapping(values, named, "{x: array}"))
 
 
 Tensor._evaluator = staticmethod(value)

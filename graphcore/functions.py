@@ -24,7 +24,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from graphcore.frontend.core.arguments import check_word
-from graphcore.frontend.core.base import Base, Tensor, brief, refusal
+from graphcore.frontend.core.base import Base, Tensor, brief, refusal, type_refusal
 from graphcore.frontend.core.callbacks import parameters_of
 from graphcore.frontend.core.calls import WITHOUT, reword_errors
 from graphcore.frontend.core.instead import Listing
@@ -34,7 +34,7 @@ from graphcore.frontend.core.trees import Tree
 from graphcore.frontend.create.inputs import tensor
 from graphcore.interop.joins import Join
 from graphcore.ir import structures
-from graphcore.ir.errors import GraphAttributeError, GraphTypeError
+from graphcore.ir.errors import GraphAttributeError
 from graphcore.ir.locks import new_lock
 from graphcore.ir.sizes import Expression
 from graphcore.ir.structures import branch
@@ -130,14 +130,12 @@ def function(
     """
     if wrong:
         cure = "declare its inputs: @gc.function(x={'row': None}) above def f(x)"
-        reason = f"takes inputs by name, not {brief(wrong[0])}"
-        raise refusal("function", reason, cure=cure, kind=GraphTypeError)
+        raise type_refusal(f"takes inputs by name, not {brief(wrong[0])}", cure=cure)
     for name in ("static_argnums", "static_argnames"):
         if name in inputs:
-            reason = f"takes no {name}"
-            raise refusal("function", reason, cure=WITHOUT[name], kind=GraphTypeError)
-    check_word("function", "returns", returns, get_args(Returns))
-    check_word("function", "join", join, get_args(Join))
+            raise type_refusal(f"takes no {name}", cure=WITHOUT[name])
+    check_word("returns", returns, get_args(Returns))
+    check_word("join", join, get_args(Join))
     made = {name: declare_inputs(name, dims) for name, dims in inputs.items()}
     return partial(Function, inputs=made, returns=returns, native=native, join=join)
 
@@ -153,7 +151,7 @@ class OfPrograms(Listing):
             if not name.startswith("_") and (hasattr(Compiled, name) or name in OF_PROGRAMS):
                 cure = f"ask the program that a call runs: f.compiled(*arguments).{name}"
                 reason = f"has no attribute {name!r}: it has a program for each kind of call"
-                raise refusal("Function", reason, cure=cure, kind=GraphAttributeError)
+                raise refusal(reason, cure=cure, kind=GraphAttributeError, name="Function")
             return super().__getattr__(name)
 
 
@@ -188,8 +186,7 @@ class Function(OfPrograms, Generic[P, R, A]):
     ) -> None:
         if not callable(function) or isinstance(function, type):
             cure = "put @gc.function(x=dims) above a function of tensors"
-            reason = f"{brief(function)} is not a function"
-            raise refusal("function", reason, cure=cure, kind=GraphTypeError)
+            raise type_refusal(f"{brief(function)} is not a function", cure=cure)
         self.__name__ = self.__qualname__ = type(function).__name__
         update_wrapper(self, function)
         self._signature = inspect.signature(function)
@@ -227,8 +224,7 @@ class Function(OfPrograms, Generic[P, R, A]):
                 near = get_close_matches(name, taking, 1)
                 cure = f"did you mean {near[0]!r}?" if near else "declare parameters that it has"
                 shown = f"{self.__name__}{parameters_of(function)}"
-                reason = f"{shown} has no parameter {name!r} for arrays"
-                raise refusal("function", reason, cure=cure, kind=GraphTypeError)
+                raise type_refusal(f"{shown} has no parameter {name!r} for arrays", cure=cure)
 
     @overload
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
@@ -278,7 +274,7 @@ class Function(OfPrograms, Generic[P, R, A]):
             cure = "pass arrays, or compile what the function returns for these tensors"
             path, tensor = bound.tensors[0]
             reason = f"{path} is a tensor, for which the function runs as it is"
-            raise refusal(self.__name__, reason, tensor, cure=cure, kind=GraphTypeError)
+            raise type_refusal(reason, tensor, cure=cure, name=self.__name__)
         return self._program(bound).compiled
 
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Bound:
@@ -288,7 +284,8 @@ class Function(OfPrograms, Generic[P, R, A]):
         except TypeError as error:
             given = ", ".join(map(argument, self._signature.parameters.values()))
             cure = f"write {self.__name__}({given})"
-            raise refusal(self.__name__, str(error), cure=cure, kind=GraphTypeError) from None
+            name, reason = self.__name__, str(error)
+            raise type_refusal(reason, cure=cure, name=name) from None
         found.apply_defaults()
         arrays = {name: found.arguments[name] for name in self._inputs}
         static = {name: x for name, x in found.arguments.items() if name not in arrays}
@@ -314,7 +311,7 @@ class Function(OfPrograms, Generic[P, R, A]):
             cure = f"give it dims, gc.constant({arrays[0]}, {dims}), or pass arrays alone"
             reason = f"{arrays[0]} is an array, and {bound.tensors[0][0]} is a tensor"
             tensor = bound.tensors[0][1]
-            raise refusal(self.__name__, reason, tensor, cure=cure, kind=GraphTypeError)
+            raise type_refusal(reason, tensor, cure=cure, name=self.__name__)
 
     def _input_values(self, name: str, given: Any) -> list[tuple[str, Any]]:
         """The values given for the inputs of a parameter; lists of numbers are arrays."""
@@ -355,7 +352,7 @@ class Function(OfPrograms, Generic[P, R, A]):
             cure = f"declare it as an input, @gc.function({name}=dims), if it holds arrays; else "
             cure += "pass what is hashable: a tuple instead of a list, a frozen dataclass"
             reason = f"{name}={brief(value)} is static, but not hashable"
-            raise refusal(self.__name__, reason, cure=cure, kind=GraphTypeError) from None
+            raise type_refusal(reason, cure=cure, name=self.__name__) from None
 
     def _forget(self, gone: weakref.ref[Any]) -> None:
         """Drop the programs of an object that no longer exists."""

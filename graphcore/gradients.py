@@ -10,12 +10,11 @@ import numpy.typing as npt
 
 from graphcore.backends.argument_checks import join_names
 from graphcore.compiled import Compiled, compile
-from graphcore.frontend.core.base import Base, Tensor, brief, refusal, wrap
+from graphcore.frontend.core.base import Base, Tensor, brief, refusal, type_refusal, wrap
 from graphcore.frontend.core.calls import reword_errors
 from graphcore.frontend.core.trees import Tree, flatten, paths
 from graphcore.frontend.create.inputs import tensor
 from graphcore.frontend.derive.derivatives import pullback, pushforward
-from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.help_text import fields
 from graphcore.ir.name_text import show_dim
 from graphcore.ir.names import apart
@@ -143,26 +142,25 @@ def check_grads(
     Traceback (most recent call last):
     graphcore.ir.errors.GraphValueError: check_grads: the derivative of y at row=1 with respect ...
     """
-    ys, _ = flatten(y, "check_grads: y")
-    xs, _ = flatten(wrt, "check_grads: wrt")
+    ys, _ = flatten(y, "y")
+    xs, _ = flatten(wrt, "wrt")
     if not ys or not xs:
         cure = "give the results, and inputs that they depend on"
-        raise refusal("check_grads", f"{'wrt' if ys else 'y'} has no tensors", cure=cure)
+        raise refusal(f"{'wrt' if ys else 'y'} has no tensors", cure=cure)
     for x in xs:
         if x.node.op is not leaf.input_:
             cure = "check the inputs that it is computed from"
             reason = f"wrt holds {x.node.op.said}(...), which is not an input"
-            raise refusal("check_grads", reason, x, cure=cure, kind=GraphTypeError)
+            raise type_refusal(reason, x, cure=cure)
     if rtol is not None and not 0 <= rtol < np.inf:
         reason, cure = f"rtol={brief(rtol)}", "give a small positive number, as 1e-6"
-        raise refusal("check_grads", reason, cure=cure)
+        raise refusal(reason, cure=cure)
     if isinstance(most, bool) or not isinstance(most, int) or most < 1:
         reason, cure = f"most={brief(most)}", "give an integer of at least 1"
-        raise refusal("check_grads", reason, cure=cure, kind=GraphTypeError)
+        raise type_refusal(reason, cure=cure)
     if not isinstance(values, Mapping):
         cure = "give an array for each input: {x: array}"
-        reason = f"values are {brief(values)}"
-        raise refusal("check_grads", reason, *xs, cure=cure, kind=GraphTypeError)
+        raise type_refusal(f"values are {brief(values)}", *xs, cure=cure)
     given = [key.node for key in values if isinstance(key, Base)]
     inputs = [*map(wrap, inputs_by_name([t.node for t in (*ys, *xs)], given).values())]
     names = [path for path, _ in paths(y, "y")]
@@ -174,7 +172,7 @@ def check_grads(
         (x,) = [x for x in xs if x.name == found.wrt]
         cure = "look at the rules given to custom_pullback or callback; or, if the values are near "
         cure += "a kink or a jump, where differences say nothing, choose others"
-        raise refusal("check_grads", str(found), ys[names.index(found.result)], x, cure=cure)
+        raise refusal(str(found), ys[names.index(found.result)], x, cure=cure)
     return found
 
 
@@ -188,12 +186,12 @@ def input_arrays(
         name = key.name if isinstance(key, Base) else key
         if name not in known:
             cure = f"give arrays for {join_names(sorted(known))}"
-            raise refusal("check_grads", f"y needs no input {brief(name)}", *inputs, cure=cure)
+            raise refusal(f"y needs no input {brief(name)}", *inputs, cure=cure)
         arrays[str(name)] = value
     for x in inputs:
         if x.name not in arrays:
             cure = "give an array for each input that y needs: {x: array}"
-            raise refusal("check_grads", f"values have none for input {x.name!r}", x, cure=cure)
+            raise refusal(f"values have none for input {x.name!r}", x, cure=cure)
     return arrays
 
 
@@ -239,7 +237,7 @@ class Checked:
                 place = dict(zip(y.dims, np.argwhere(np.isnan(result))[0].tolist(), strict=True))
                 cure = "choose values where it is a number, or check the elements that are"
                 reason = f"{at(name, place)} is nan, which has no derivative to check"
-                raise refusal("check_grads", reason, y, cure=cure)
+                raise refusal(reason, y, cure=cure)
 
     def worst(self, most: int) -> Entry:
         """The entry whose error is the largest relative to its bound."""

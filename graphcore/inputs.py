@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from graphcore.backends.argument_checks import join_names
 from graphcore.backends.boundary import Requirement, requirements
-from graphcore.frontend.core.base import refusal
+from graphcore.frontend.core.base import refusal, type_refusal
 from graphcore.frontend.core.tracing import constants
 from graphcore.frontend.core.values_as_sizes import computed_sizes
 from graphcore.ir.dtypes import INT
-from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.graph import Graph, graphs, unknowns_of
 from graphcore.ir.name_text import show_dim
 from graphcore.ir.names import Computed, ValueOf, apart
@@ -25,10 +24,8 @@ Absent = Callable[[str], tuple[str, str]]
 """The reason and the cure, for an input of a name that is missing."""
 
 
-def program(
-    function: str, params: Sequence[Node], outputs: Sequence[Node], absent: Absent
-) -> Graph:
-    """The graph from `params` to `outputs`, as `function` needs it for a user.
+def program(params: Sequence[Node], outputs: Sequence[Node], absent: Absent) -> Graph:
+    """The graph from `params` to `outputs`, as a user needs it.
 
     Inner tensors among the params become inputs, and no longer depend on others. `absent` says that
     an input is missing, and the cure, from its name.
@@ -38,12 +35,11 @@ def program(
         name = node.attrs["name"]
         if name in names:
             mend = "give each input a name of its own, and list it once"
-            reason = f"two inputs are named '{show_dim(name)}'"
-            raise refusal(function, reason, names[name], node, cure=mend)
+            raise refusal(f"two inputs are named '{show_dim(name)}'", names[name], node, cure=mend)
         names[name] = node
-    new = replacements(function, params, names)
+    new = replacements(params, names)
     for node in new:
-        refuse_derivatives(function, node, outputs)
+        refuse_derivatives(node, outputs)
     inputs = tuple(new.get(node, node) for node in params)
     results = with_sizes(outputs)
     graph = Graph(inputs, substitute(results, new) if new else results)
@@ -53,9 +49,9 @@ def program(
             if "trace" in node.attrs:
                 mend = "let the function return the tensors that are needed outside of it"
                 reason = f"'{name}' is known only inside the function that was given it"
-                raise refusal(function, reason, node, cure=mend)
+                raise refusal(reason, node, cure=mend)
             reason, mend = absent(name)
-            raise refusal(function, reason, node, cure=mend)
+            raise refusal(reason, node, cure=mend)
     return graph
 
 
@@ -115,7 +111,7 @@ def not_listed(params: Sequence[Node]) -> Absent:
     return lambda name: (f"the outputs need input '{name}', which is not among the inputs", cure)
 
 
-def replacements(function: str, params: Sequence[Node], names: Iterable[str]) -> dict[Node, Node]:
+def replacements(params: Sequence[Node], names: Iterable[str]) -> dict[Node, Node]:
     """The input that takes the place of each inner tensor among the params."""
     in_use = set(names)
     found: dict[Node, Node] = {}
@@ -123,14 +119,13 @@ def replacements(function: str, params: Sequence[Node], names: Iterable[str]) ->
         if node.op is leaf.input_:
             continue
         if node in found:
-            raise refusal(function, "a tensor is listed twice", node, cure="list it once")
+            raise refusal("a tensor is listed twice", node, cure="list it once")
         if node in constants([node]):
             mend = (
                 "declare it: gc.tensor(name, dims); for a tree of constants, such as the state of "
             )
             mend += "an optimizer, write @gc.function(params=params, state=adam.init(params))"
-            reason = f"{node.op.said}(...) is a constant, not an input"
-            raise refusal(function, reason, node, cure=mend, kind=GraphTypeError)
+            raise type_refusal(f"{node.op.said}(...) is a constant, not an input", node, cure=mend)
         name = apart(f"{node.op.said}(...)", in_use)
         in_use.add(name)
         type = node.type
@@ -139,7 +134,7 @@ def replacements(function: str, params: Sequence[Node], names: Iterable[str]) ->
     return found
 
 
-def refuse_derivatives(function: str, given: Node, outputs: Sequence[Node]) -> None:
+def refuse_derivatives(given: Node, outputs: Sequence[Node]) -> None:
     """Refuse derivatives that would pass through an inner tensor."""
     above = without_constants([given])
     for node in toposort(outputs):
@@ -149,7 +144,7 @@ def refuse_derivatives(function: str, given: Node, outputs: Sequence[Node]) -> N
                 asked = f"{node.op.said} at {node.origin}"
                 reason = f"{asked} is with respect to values from which an inner input is computed"
                 mend = "take it with respect to the inner tensor, or list only gc.tensor's inputs"
-                raise refusal(function, reason, given, source, cure=mend)
+                raise refusal(reason, given, source, cure=mend)
 
 
 def sources(node: Node) -> Iterator[Node]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy.typing as npt
 
 from graphcore.frontend.core.arguments import dtype_of
-from graphcore.frontend.core.base import refusal
+from graphcore.frontend.core.base import type_refusal
 from graphcore.ir.dtypes import real_of
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.graph import Graph
@@ -18,10 +18,10 @@ from graphcore.ops import leaf
 
 def require_precision(graph: Graph, given: npt.DTypeLike) -> None:
     """Refuse floats wider than a dtype: where they meet narrower ones, as inputs and as outputs."""
-    dtype = dtype_of("compile", given)
+    dtype = dtype_of(given)
     if dtype.kind != "f":
         cure = "give a float, such as dtype='float32'"
-        raise refusal("compile", f"dtype={dtype} is not a float", cure=cure, kind=GraphTypeError)
+        raise type_refusal(f"dtype={dtype} is not a float", cure=cure)
     for node in graph.every_node():
         narrow = any(is_float(x) and not is_wide(x, dtype) for x in node.inputs)
         if is_wide(node, dtype) and (narrow or node.op is leaf.input_):
@@ -44,7 +44,7 @@ def widening(node: Node, dtype: DType) -> GraphTypeError:
             f"cast integers and constants first, x.astype({str(dtype)!r}), write numbers of Python "
             f"for those of NumPy, and new values with like=x"
         )
-    error = refusal("compile", reason, node, *node.inputs, cure=cure, kind=GraphTypeError)
+    error = type_refusal(reason, node, *node.inputs, cure=cure)
     assert isinstance(error, GraphTypeError)
     return error
 

@@ -13,12 +13,12 @@ from graphcore.backends.arguments import Arguments
 from graphcore.backends.boundary import Boundary
 from graphcore.backends.tiers import Fixed, Tiers, Values, native_lines
 from graphcore.frontend.core.arguments import check_word
-from graphcore.frontend.core.base import refusal
+from graphcore.frontend.core.base import type_refusal
 from graphcore.frontend.core.calls import worded_methods
 from graphcore.frontend.core.instead import Listing
 from graphcore.frontend.core.trees import paths
 from graphcore.inspection import Shown, check_bound, debug_print
-from graphcore.ir.errors import GraphKeyError, GraphTypeError
+from graphcore.ir.errors import GraphKeyError
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.rewrites import pipeline
@@ -52,7 +52,7 @@ class Stages(dict[str, Graph]):
         super().__init__((name, self.every[name]) for name in self.every if name in self.NAMES)
 
     def __missing__(self, name: str) -> Graph:
-        check_word("Compiled", "stage", name, self.every, kind=GraphKeyError)
+        check_word("stage", name, self.every, kind=GraphKeyError)
         return self.every[name]
 
     def __repr__(self) -> str:
@@ -132,7 +132,7 @@ class Questions(Listing):
 
     def _note(self, stage: str) -> Callable[[Node], str] | None:
         """The notes of the printer on the nodes of a stage: the buffers they are written into."""
-        check_word("note", "stage", stage, self.stages.every)
+        check_word("stage", stage, self.stages.every)
         if stage != self.passes[-1].name:
             return None
         return lambda node: self._function.places.get(node, "")
@@ -253,9 +253,7 @@ class Questions(Listing):
         named = isinstance(step, Mapping) and all(isinstance(dim, str) for dim in step)
         if step is not None and not named:
             cure = 'give a position for each dim that loops walk along, as {"time": 3}'
-            raise refusal(
-                "trace", f"step={step!r:.60} names no dims", cure=cure, kind=GraphTypeError
-            )
+            raise type_refusal(f"step={step!r:.60} names no dims", cure=cure)
         given = self._given.arrange(args, kwargs)
         with silence():
             self._values(*given)  # a call that fails says why

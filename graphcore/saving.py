@@ -5,11 +5,10 @@ from __future__ import annotations
 from os import PathLike
 
 from graphcore.files import archive
-from graphcore.frontend.core.base import refusal
+from graphcore.frontend.core.base import type_refusal
 from graphcore.frontend.core.calls import reword_errors
 from graphcore.inspection.json_parts import check
 from graphcore.inspection.shown import file_at
-from graphcore.ir.errors import GraphTypeError
 
 from . import inputs
 from .compiled import Compiled
@@ -48,8 +47,7 @@ def save(program: Compiled, path: str | PathLike[str]) -> None:
     """
     if not isinstance(program, Compiled):
         cure = "give what gc.compile returns; of a gc.function the program: f.compiled(*arguments)"
-        reason = f"{type(program).__name__} is not a compiled program"
-        raise refusal("save", reason, cure=cure, kind=GraphTypeError)
+        raise type_refusal(f"{type(program).__name__} is not a compiled program", cure=cure)
     file = file_at("save", path, "program.gc")
     archive.write(archive.Program(*program.__reduce__()[1]), file)
 
@@ -87,7 +85,7 @@ def load(path: str | PathLike[str]) -> Compiled:
     graph, arguments, results, returns, native, join = archive.read(file)
     try:
         absent = inputs.not_listed(graph.params)
-        checked = inputs.program("load", graph.params, graph.outputs, absent)
+        checked = inputs.program(graph.params, graph.outputs, absent)
         check(checked.params == graph.params, "a parameter is not an input")
         return Compiled(graph, arguments, results, returns, native, join)
     except Exception as error:  # on a graph that no one has built

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from graphcore.ir.errors import GraphError, GraphTypeError
+from graphcore.ir.errors import GraphError
 from graphcore.ir.provenance import calling_library
 
-from .core.base import Base, refusal
+from .core.base import Base, type_refusal
 from .core.calls import tensors
 from .core.contents import SPACES
 from .core.instead import exactly, of_arrays
@@ -120,5 +120,4 @@ def numpy_refusal(
     cure = exactly(name, space, dims, axis) or of_arrays(path.replace("numpy", "np", 1))
     if calling_library() == "xarray":
         cure = "functions of xarray take arrays: write gc.where(c, x, y), and others of gc"
-    reason = reason or "does not take tensors"
-    return refusal(path, reason, *found, cure=cure, kind=GraphTypeError)
+    return type_refusal(reason or "does not take tensors", *found, cure=cure, name=path)

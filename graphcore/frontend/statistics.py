@@ -99,10 +99,10 @@ class Weighted(Listing):
         effective sample size as the number of elements.
         """
         x, weights = broadcast(as_float(self.x), as_float(self.weights))
-        require_order("quantile", x)
-        require_order("quantile", weights)
+        require_order(x)
+        require_order(weights)
         mask = notnull(x) & not_equal(weights, 0)
-        data = mask_operand("quantile", x, dim, mask)
+        data = mask_operand(x, dim, mask)
         share, valid = share_of(data, q)
         line = apart(Hidden("place"), x.dims)
         x, w = (stack(choose(mask, v, 0), {line: data.dims}) for v in (x, weights))
@@ -149,7 +149,7 @@ def weighted(x: Operand, weights: Operand) -> Weighted:
     >>> gc.compile([], [x.weighted(w).mean("t"), x.weighted(w).var("t")])()
     [array(1.75), array(1.6875)]
     """
-    return Weighted(wrap(single("weighted", x)), wrap(single("weighted", weights)))
+    return Weighted(wrap(single(x)), wrap(single(weights)))
 
 
 @parameters(
@@ -186,18 +186,18 @@ class CentredPair(NamedTuple):
 
 
 def centred_pair(
-    function: str, x: Operand, y: Operand, dim: Dim, weights: Operand | None, skipna: bool
+    x: Operand, y: Operand, dim: Dim, weights: Operand | None, skipna: bool
 ) -> CentredPair:
     """Two tensors, centred; elements left out have weight 0."""
-    left, right = (as_float(wrap(single(function, v))) for v in (x, y))
+    left, right = (as_float(wrap(single(v))) for v in (x, y))
     union, _ = broadcast(left, right)
-    dims = dims_of(function, union.node, dim)
-    require_dims(function, union.node, dims)
+    dims = dims_of(union.node, dim)
+    require_dims(union.node, dims)
     sizes = {name: union.sizes[name] for name in dims}
-    number = wrap(single(function, count(sizes.values())))
+    number = wrap(single(count(sizes.values())))
     share = None
     if weights is not None:
-        share = expand_to(weights_for(union, wrap(single(function, weights))), sizes)
+        share = expand_to(weights_for(union, wrap(single(weights))), sizes)
     if skipna:
         valid = notnull(left) & notnull(right)
         number = sum(valid, dims)
@@ -255,10 +255,10 @@ def cov(
     >>> gc.compile([], [gc.cov(x, x, "t"), gc.cov(x, -2 * x, "t", ddof=0)])()
     [array(2.33333333), array(-3.11111111)]
     """
-    pair = centred_pair("cov", x, y, dim, weights, skipna)
+    pair = centred_pair(x, y, dim, weights, skipna)
     mean = pair.mean_product(pair.x, pair.y)
     real = pair.total.dtype
-    left = maximum(pair.number - whole("cov", ddof, "ddof", least=None), 0)
+    left = maximum(pair.number - whole(ddof, "ddof", least=None), 0)
     return ratio(mean * astype(pair.number, real), astype(left, real))
 
 
@@ -275,6 +275,6 @@ def corr(
     >>> gc.compile([], gc.corr(x, -x, "t"))()
     array(-1.)
     """
-    pair = centred_pair("corr", x, y, dim, weights, skipna)
+    pair = centred_pair(x, y, dim, weights, skipna)
     spreads = [root(real(pair.mean_product(v, v))) for v in (pair.x, pair.y)]
     return ratio(pair.mean_product(pair.x, pair.y), spreads[0] * spreads[1])

@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
 
-from graphcore.ir.errors import GraphTypeError
-
 from . import numpy_functions, statistics
 from .arrange import moves
-from .core.base import Base, brief, refusal
+from .core.base import Base, brief, type_refusal
 from .core.callbacks import callback
 from .core.calls import worded_methods
 from .core.instead import attribute
@@ -155,12 +153,11 @@ class Tensor(Base):
         match function:
             case (made, str(keyword)) if callable(made):
                 options[keyword] = self
-                return callback("pipe", "function", made, "...", f"{keyword}=")(*args, **options)
+                return callback("function", made, "...", f"{keyword}=")(*args, **options)
             case _ if callable(function):
-                return callback("pipe", "function", function, "x", "...")(self, *args, **options)
+                return callback("function", function, "x", "...")(self, *args, **options)
         cure = "give a function, or a pair of one and a keyword"
-        reason = f"{brief(function)} is not a function"
-        raise refusal("pipe", reason, self, cure=cure, kind=GraphTypeError)
+        raise type_refusal(f"{brief(function)} is not a function", self, cure=cure)
 
     def eval(self, values: Values | None = None, /, **named: Any) -> np.ndarray[Any, Any]:
         """The value of the tensor as an array, for given values of the inputs.

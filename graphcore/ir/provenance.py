@@ -219,17 +219,47 @@ def caller(frame: FrameType | None, here: tuple[str, int]) -> tuple[str, int] | 
 COMPREHENSIONS = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"})
 
 
-def public_call(otherwise: str) -> str:
-    """The public function that the user's line calls, by its module's `__all__`, or `otherwise`.
+def public_call(otherwise: str = "graphcore") -> str:
+    """The function or method of ours that the user's innermost line calls, or `otherwise`.
 
-    Names that are no single word stay, as they say more: `at.set`, a path to a part of an argument.
+    In a body that `scan` calls it is what the body calls. What rewrites build, no line calls.
     """
-    found, frame = otherwise, sys._getframe(1)
-    while otherwise.isidentifier() and is_ours(frame.f_code.co_filename) and frame.f_back:
-        if frame.f_code.co_name in frame.f_globals.get("__all__", ()):
-            found = frame.f_code.co_name
+    found, frame = otherwise, sys._getframe().f_back
+    while frame and library(file := frame.f_code.co_filename) and not file.startswith(REWRITES):
+        if is_ours(file):
+            found = called_by(frame) or found
         frame = frame.f_back
     return found
+
+
+def called_by(frame: FrameType) -> str:
+    """What a frame runs, as errors name it: a public function, or one that it made, or an operator.
+
+    "" for inner functions.
+    """
+    whole, known = frame.f_code.co_qualname, frame.f_locals
+    if whole == WORDED:
+        function = known["function"]
+        space = "tree." if ".frontend.tree." in function.__module__ else ""
+        return space + public_name(function.__qualname__)
+    if whole == "apply" and "op" in known:
+        return str(known["op"].name)
+    name = whole.partition(".<locals>")[0]
+    return name if name in frame.f_globals.get("__all__", ()) else SPECIAL.get(whole, "")
+
+
+SPECIAL = {
+    "Tensor.__getitem__": "isel",
+    "At.__getitem__": "at",
+    "Unravel.__call__": "unravel",
+    "Sizes.__missing__": "sizes",
+    "Stages.__missing__": "stages",
+    "Function.__init__": "function",
+    "optimizer.<locals>.init": "init",
+    "optimizer.<locals>.update": "update",
+}
+"""How errors name what special methods do, and the functions of optimizers."""
+REWRITES = PACKAGE + "rewrites"
 
 
 def calling_library() -> str:

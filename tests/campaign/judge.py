@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from traceback import walk_tb
 from typing import Any
 
 import graphcore as gc
+from graphcore.ir.provenance import public_name
 from tests.refusals.cures import faults, pieces
 
 from .calls import Place
@@ -59,16 +61,18 @@ def judged(function: Callable[..., Any], args: Any, options: Any) -> tuple[str, 
         with limited():
             return "accepted", function(*args, **options)
     except gc.GraphError as error:
-        return broken_law(function, str(error)) or "refused", error
+        return broken_law(function, error) or "refused", error
     except Hang as error:
         return "hang", error
     except Exception as error:
         return ("user" if in_tests(error) else "bare"), error
 
 
-def broken_law(function: Callable[..., Any], message: str) -> str:
+def broken_law(function: Callable[..., Any], error: Exception) -> str:
     """What a refusal lacks, or ""; files and questions leave the line to the traceback."""
-    reason, _, cure = message.partition("\n  cure: ")
+    if not is_named(error, function):
+        return "no name"
+    reason, _, cure = str(error).partition("\n  cure: ")
     if "frontend" in function.__module__ and f"{Path(__file__).name}:" not in reason:
         return "no line"
     return no_code(cure) if cure else "no cure"
@@ -79,6 +83,19 @@ def no_code(cure: str) -> str:
     """Which code in a cure has names that there are not; a method of what is not shown may be."""
     found = [fault for piece in pieces(cure) if piece[0] != "." for fault in faults(piece)]
     return f"no code: {found[0]}" if found else ""
+
+
+def is_named(error: Exception, function: Callable[..., Any]) -> bool:
+    """Whether an error begins with the name of the function called; a program is a "call".
+
+    What a function calls that a test gave is named in its place. Operators have their own names.
+    """
+    name = public_name(function.__qualname__)
+    if not name or str(error).startswith((f"{name}: ", f"tree.{name}: ", "call: ")):
+        return True
+    assert error.__traceback__ is not None
+    inner = [f.f_code.co_filename for f, _ in walk_tb(error.__traceback__.tb_next)]
+    return any(Path(file).is_relative_to(TESTS) for file in inner[1:])
 
 
 def in_tests(error: Exception) -> bool:

@@ -71,7 +71,7 @@ def test_a_call_that_does_not_fit_is_refused_in_words(name: str) -> None:
     for args, options, says in misfits(function):
         kind, error = judged(function, args, options)
         assert kind == "refused", error
-        assert re.match(rf"({function.__name__}|{called}): ", str(error))
+        assert re.match(rf"((tree|at)\.)?({function.__name__}|{called}): ", str(error))
         assert re.search(says, str(error))
         if shown := re.search(r"\n  cure: write (gc\.[\w.]+)\(", str(error)):
             assert inspect.unwrap(eval(shown[1], {"gc": gc})) is inspect.unwrap(function)

@@ -9,7 +9,7 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from graphcore.frontend.core.arguments import SizeLike, Whole, dim_of, integer, size_of
-from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
+from graphcore.frontend.core.base import Base, Tensor, refusal, type_refusal, wrap
 from graphcore.frontend.core.costs import MOST_JOINED
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
@@ -18,7 +18,6 @@ from graphcore.frontend.index.kept import counted_positions
 from graphcore.frontend.index.slices import amounts, cut
 from graphcore.frontend.pointwise.elementwise import minimum
 from graphcore.frontend.shape.dims import broadcast_to, in_order, join, with_size
-from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.names import Hidden, apart
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Size, maximum, same
@@ -44,9 +43,9 @@ def tile(
     >>> gc.compile([], gc.tile(gc.constant([1, 2, 3], "t"), t=2))()
     array([1, 2, 3, 1, 2, 3])
     """
-    node = single("tile", x)
-    for dim, number in amounts("tile", node, copies, copies_kwargs).items():
-        node = tile_dim(node, dim, size_of("tile", dim, number))
+    node = single(x)
+    for dim, number in amounts(node, copies, copies_kwargs).items():
+        node = tile_dim(node, dim, size_of(dim, number))
     return wrap(node)
 
 
@@ -101,20 +100,20 @@ def repeat(
     >>> gc.compile([], [gc.repeat(x, 2, dim="t"), gc.repeat(x, [0, 1, 3], dim="t")])()
     [array([1, 1, 2, 2, 3, 3]), array([2, 3, 3, 3])]
     """
-    node = single("repeat", x)
-    name = dim_of("repeat", node, dim)
+    node = single(x)
+    name = dim_of(node, dim)
     if isinstance(repeats, Base) and repeats.dims:
         return by_counts(node, name, repeats, size)
     if size is not None:
         cure = "leave it out, or give the repeats as a tensor"
-        raise refusal("repeat", "takes a size where a tensor says how often", node, cure=cure)
+        raise refusal("takes a size where a tensor says how often", node, cure=cure)
     if not is_list(repeats):
-        times = size_of("repeat", name, integer("repeat", repeats, f"dim {name!r}", node))
+        times = size_of(name, integer(repeats, f"dim {name!r}", node))
         return wrap(node if times == 1 else spread(node, name, times, before=False))
-    counts = [size_of("repeat", name, number) for number in repeats]
+    counts = [size_of(name, number) for number in repeats]
     if not all(isinstance(number, int) for number in counts):
         cure = "give integers, or one tensor along the dim: gc.concat(counts, dim)"
-        raise refusal("repeat", f"repeats {repeats!r} are not all known", node, cure=cure)
+        raise refusal(f"repeats {repeats!r} are not all known", node, cure=cure)
     positions = np.repeat(np.arange(len(counts)), np.array(counts, int))
     return isel(wrap(with_size(node, name, len(counts))), {name: positions})
 
@@ -123,9 +122,9 @@ def by_counts(x: Node, dim: str, counts: Base, size: SizeLike) -> Tensor:
     """Each element along `dim` as often as a tensor along it says."""
     if counts.dims != (dim,) or counts.dtype.kind not in "iu":
         cure = f"give an integer for each element along {dim!r}"
-        raise refusal("repeat", f"{counts.node.type} is not how often", x, counts, cure=cure)
+        raise refusal(f"{counts.node.type} is not how often", x, counts, cure=cure)
     x = with_size(x, dim, counts.sizes[dim])
-    at, exact = counted_positions("repeat", counts.node, dim, size)
+    at, exact = counted_positions(counts.node, dim, size)
     return isel(wrap(x), {dim: at if exact else minimum(at, x.type.size(dim) - 1)})
 
 
@@ -158,13 +157,12 @@ def split(
     >>> gc.compile([], gc.split(x, {"row": [2, None]}))()
     [array([1, 2]), array([3, 4, 5, 6])]
     """
-    node = single("split", x)
+    node = single(x)
     if isinstance(parts, Mapping):
         if len(parts) != 1 or dim is not None:
-            cure = "write gc.split(x, parts, dim='row')"
-            raise refusal("split", "splits one dim", node, cure=cure)
+            raise refusal("splits one dim", node, cure="write gc.split(x, parts, dim='row')")
         ((dim, parts),) = parts.items()
-    name = dim_of("split", node, dim)
+    name = dim_of(node, dim)
     sizes = sizes_of_parts(node, name, parts)
     node = with_size(node, name, sum(sizes, start=0))
     starts = accumulate((0, *sizes[:-1]))
@@ -177,16 +175,14 @@ def sizes_of_parts(x: Node, dim: str, parts: Any) -> list[Size]:
     if isinstance(parts, (int, np.integer)):
         if parts < 1 or same(whole % int(parts), 0) is False:
             reason = f"dim {dim!r} of size {whole} does not split into {parts} parts of one size"
-            raise refusal("split", reason, x, cure="give the size of each part")
+            raise refusal(reason, x, cure="give the size of each part")
         return [whole // int(parts)] * int(parts)
     if not is_list(parts):
         cure = "give a number of parts, or a list of sizes"
-        raise refusal(
-            "split", f"{parts!r} is not a list of sizes", x, cure=cure, kind=GraphTypeError
-        )
-    known = [size_of("split", dim, size) for size in parts if size is not None]
+        raise type_refusal(f"{parts!r} is not a list of sizes", x, cure=cure)
+    known = [size_of(dim, size) for size in parts if size is not None]
     if len(parts) - len(known) > 1:
-        raise refusal("split", f"several of {parts} are open", x, cure="give all sizes but one")
+        raise refusal(f"several of {parts} are open", x, cure="give all sizes but one")
     rest = maximum(whole - sum(known, start=0), 0)
     given = iter(known)
     return [rest if size is None else next(given) for size in parts]
@@ -200,10 +196,10 @@ def unbind(x: Operand, dim: str | None = None) -> list[Tensor]:
     >>> gc.compile([], gc.unbind(gc.constant([[1, 2], [3, 4]], ("row", "col")), dim="row"))()
     [array([1, 2]), array([3, 4])]
     """
-    node = single("unbind", x)
-    name = dim_of("unbind", node, dim)
+    node = single(x)
+    name = dim_of(node, dim)
     size = node.type.size(name)
     if not isinstance(size, int):
         cure = "declare its size, or loop over it with gc.scan"
-        raise refusal("unbind", f"the size {size} of dim {name!r} is unknown", node, cure=cure)
+        raise refusal(f"the size {size} of dim {name!r} is unknown", node, cure=cure)
     return [isel(wrap(node), {name: place}) for place in range(size)]

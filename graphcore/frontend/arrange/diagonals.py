@@ -31,6 +31,7 @@ from graphcore.frontend.pointwise.elementwise import equal, greater_equal, less_
 from graphcore.frontend.pointwise.formulas import keep_where
 from graphcore.frontend.reduce import reductions
 from graphcore.frontend.shape.dims import transpose
+from graphcore.ir.provenance import public_call
 from graphcore.ir.sizes import Expression, maximum, minimum
 from graphcore.ops import named
 
@@ -72,9 +73,9 @@ def eye(
     array([[ True, False],
            [False,  True]])
     """
-    row, col = row_and_column("eye", dims, shape)
-    wanted = made_dtype("eye", dtype, like, default())
-    return astype(equal(shift("eye", row, k), col), wanted)
+    row, col = row_and_column(dims, shape)
+    wanted = made_dtype(dtype, like, default())
+    return astype(equal(shift(row, k), col), wanted)
 
 
 @parameters(**ON_DIAGONAL)
@@ -93,31 +94,31 @@ def tri(
     array([[1, 0, 0],
            [1, 1, 0]])
     """
-    row, col = row_and_column("tri", dims, shape)
-    wanted = made_dtype("tri", dtype, like, default())
-    return astype(greater_equal(shift("tri", row, k), col), wanted)
+    row, col = row_and_column(dims, shape)
+    wanted = made_dtype(dtype, like, default())
+    return astype(greater_equal(shift(row, k), col), wanted)
 
 
-def row_and_column(function: str, dims: object, shape: object) -> tuple[Tensor, Tensor]:
+def row_and_column(dims: object, shape: object) -> tuple[Tensor, Tensor]:
     """The positions along each of two dims."""
     if isinstance(shape, (int, str, Expression)):
         shape = (shape, shape)
     if isinstance(dims, int):
         dims = (dims, dims)
     if any(isinstance(size, int) for size in as_tuple(dims)):
-        dims_sizes(function, dims)  # which refuses sizes without names, and says how to write them
-    known = tuple(dims) if isinstance(dims, Mapping) else names(function, dims, new=True)
+        dims_sizes(dims)  # which refuses sizes without names, and says how to write them
+    known = tuple(dims) if isinstance(dims, Mapping) else names(dims, new=True)
     if len(known) != 2:
-        cure = f"gc.{function}({{'row': 3, 'col': 3}})"
-        raise refusal(function, f"dims {known} are not two", cure=cure)
-    known, sizes = dims_sizes(function, dims, shape)
+        cure = f"gc.{public_call()}({{'row': 3, 'col': 3}})"
+        raise refusal(f"dims {known} are not two", cure=cure)
+    known, sizes = dims_sizes(dims, shape)
     row, col = map(iota, known, sizes)
     return row, col
 
 
-def shift(function: str, row: Tensor, k: Whole) -> Tensor:
+def shift(row: Tensor, k: Whole) -> Tensor:
     """Positions plus `k`."""
-    k = integer(function, k, "k", row)
+    k = integer(k, "k", row)
     return row if k == 0 else row + k
 
 
@@ -136,10 +137,10 @@ def diagonal(
     >>> gc.compile([], [gc.diagonal(x), gc.diagonal(x, offset=1)])()
     [array([1, 5]), array([2, 6])]
     """
-    node = single("diagonal", x)
-    row, col = two_dims("diagonal", dims, node)
-    name = new_dim("diagonal", dim, node, gone=(row, col))
-    offset = integer("diagonal", offset, "offset", node)
+    node = single(x)
+    row, col = two_dims(dims, node)
+    name = new_dim(dim, node, gone=(row, col))
+    offset = integer(offset, "offset", node)
     rest = tuple(known for known in node.type.dims if known not in (row, col))
     start = {row: slice(maximum(-offset, 0), None), col: slice(maximum(offset, 0), None)}
     node = isel(wrap(node), start).node
@@ -160,8 +161,8 @@ def trace(x: Operand, dims: DimPair = ("row", "col"), offset: Whole = 0) -> Tens
     >>> gc.compile([], [gc.trace(x), gc.trace(x, offset=1)])()
     [array(6), array(8)]
     """
-    node = single("trace", x)
-    row, _ = two_dims("trace", dims, node)
+    node = single(x)
+    row, _ = two_dims(dims, node)
     return reductions.sum(diagonal(x, dims, row, offset), row)
 
 
@@ -181,10 +182,10 @@ def diag(
            [0, 0, 2],
            [0, 0, 0]])
     """
-    node = single("diag", x)
-    name = dim_of("diag", node, dim)
-    new = two_dims("diag", dims, node, new=True)
-    offset = integer("diag", offset, "offset", node)
+    node = single(x)
+    name = dim_of(node, dim)
+    new = two_dims(dims, node, new=True)
+    offset = integer(offset, "offset", node)
     size = node.type.size(name)
     place = iota(name, size).node
     made = named.scatter(node, place, place, over=(name,), dims=new, sizes=(size, size))
@@ -210,7 +211,7 @@ def tril(x: Operand, dims: DimPair = ("row", "col"), k: Whole = 0) -> Tensor:
     array([[1, 2, 0],
            [4, 5, 6]])
     """
-    return masked_triangle("tril", x, dims, k, greater_equal)
+    return masked_triangle(x, dims, k, greater_equal)
 
 
 @parameters(
@@ -228,15 +229,15 @@ def triu(x: Operand, dims: DimPair = ("row", "col"), k: Whole = 0) -> Tensor:
     array([[1, 2, 3],
            [0, 5, 6]])
     """
-    return masked_triangle("triu", x, dims, k, less_equal)
+    return masked_triangle(x, dims, k, less_equal)
 
 
 def masked_triangle(
-    function: str, x: Operand, dims: DimPair, k: Whole, chosen: Callable[[Operand, Operand], Tensor]
+    x: Operand, dims: DimPair, k: Whole, chosen: Callable[[Operand, Operand], Tensor]
 ) -> Tensor:
     """`x` where the positions along two dims compare as `chosen` says, zeros elsewhere."""
-    node = single(function, x)
-    known = two_dims(function, dims, node)
+    node = single(x)
+    known = two_dims(dims, node)
     row, col = (iota(dim, node.type.size(dim)) for dim in known)
-    inside = chosen(shift(function, row, k), col)
+    inside = chosen(shift(row, k), col)
     return keep_where(wrap(node), inside, np.zeros((), node.type.dtype))

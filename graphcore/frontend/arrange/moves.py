@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from graphcore.frontend.core.arguments import Whole, integer
-from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
+from graphcore.frontend.core.base import Base, Tensor, type_refusal, wrap
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.create.ranges import arange
@@ -15,7 +15,6 @@ from graphcore.frontend.pointwise.casting import astype, with_fill
 from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.shape.dims import constant_end, join, keep_labels
 from graphcore.ir.dtypes import INT
-from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import maximum, minimum
 
@@ -41,14 +40,14 @@ def roll(
     >>> gc.compile([], gc.roll(gc.constant([1, 2, 3, 4], "t"), t=1))()
     array([4, 1, 2, 3])
     """
-    node = whole = single("roll", x)
-    wanted = by_dim("roll", node, shifts, shifts_kwargs)
+    node = whole = single(x)
+    wanted = by_dim(node, shifts, shifts_kwargs)
     for dim, given in wanted.items():
         size = node.type.size(dim)
         if isinstance(given, Base):
-            node = take(wrap(node), sources("roll", node, dim, given) % maximum(size, 1), dim).node
+            node = take(wrap(node), sources(node, dim, given) % maximum(size, 1), dim).node
             continue
-        behind = integer("roll", given, f"dim {dim!r}", node) % maximum(size, 1)
+        behind = integer(given, f"dim {dim!r}", node) % maximum(size, 1)
         node = join([cut(node, dim, size - behind, behind), cut(node, dim, 0, size - behind)], dim)
     return wrap(keep_labels(node, whole, wanted))
 
@@ -73,20 +72,20 @@ def shift(
     >>> gc.compile([], [gc.shift(x, t=1), gc.shift(x, t=-1, fill_value=0)])()
     [array([nan,  1.,  2.]), array([2, 3, 0])]
     """
-    node = whole = single("shift", x)
-    wanted = by_dim("shift", node, shifts, shifts_kwargs)
+    node = whole = single(x)
+    wanted = by_dim(node, shifts, shifts_kwargs)
     if not wanted:
         return wrap(node)
-    node, fill = with_fill("shift", node, fill_value)
+    node, fill = with_fill(node, fill_value)
     for dim, given in wanted.items():
         size = node.type.size(dim)
         if isinstance(given, Base):
-            source, dims = sources("shift", node, dim, given), node.type.dims
+            source, dims = sources(node, dim, given), node.type.dims
             moved = take(wrap(node), source.clip(0, maximum(size - 1, 0)), dim)
             inside = (source >= 0) & (source < size)
             node = where(inside, moved, wrap(fill)).transpose(*dims).node
             continue
-        distance = integer("shift", given, f"dim {dim!r}", node)
+        distance = integer(given, f"dim {dim!r}", node)
         before, after = (minimum(maximum(p, 0), size) for p in (distance, -distance))
         kept = cut(node, dim, after, size - before - after)
         ends = [constant_end(node, dim, end, fill) for end in (before, after)]
@@ -94,10 +93,10 @@ def shift(
     return wrap(keep_labels(node, whole, wanted))
 
 
-def sources(function: str, x: Node, dim: str, distance: Base) -> Tensor:
+def sources(x: Node, dim: str, distance: Base) -> Tensor:
     """The positions along `dim` that elements come from, where a value says how far they move."""
     if distance.dims or distance.dtype.kind not in "iu":
         cure = "give an integer, a size, or an integer tensor without dims"
         reason = f"{distance.node.type} for dim {dim!r} is not one integer"
-        raise refusal(function, reason, x, distance, cure=cure, kind=GraphTypeError)
+        raise type_refusal(reason, x, distance, cure=cure)
     return arange(x.type.size(dim), dim=dim) - astype(wrap(distance.node), INT)

@@ -9,16 +9,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphcore.frontend.core.arguments import names
-from graphcore.frontend.core.base import Base, Tensor, brief, refusal, wrap
+from graphcore.frontend.core.base import Base, Tensor, brief, refusal, type_refusal, wrap
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import as_array, dtype_of
-from graphcore.frontend.core.trees import Tree, flatten
+from graphcore.frontend.core.trees import Tree, flatten, inside
 from graphcore.frontend.index.slices import cut
 from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.shape.dims import broadcast_to, join, squeeze, with_size
 from graphcore.ir import structures
 from graphcore.ir.dtypes import promote
-from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.names import Hidden
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Shape, Size, count
@@ -85,14 +84,14 @@ def ravel(tree: Tree, dim: str = "parameter") -> tuple[Any, Callable[[Any], Tree
     >>> gc.vectorize((p["w"] ** 2).sum() + (p["b"] - 1) ** 2, {v: many})
     <Tensor: f64[chain]>
     """
-    (dim,) = names("ravel", (dim,), new=True)
+    (dim,) = names((dim,), new=True)
     found = structures.leaves(tree, "tree")
     if not any(isinstance(leaf, Base) or hasattr(leaf, "dims") for _, leaf in found):
-        arrays = [as_array(path, leaf) for path, leaf in found]
-        parts = [
-            Part(dtype_of(path, x.dtype), x.shape, None)
-            for (path, _), x in zip(found, arrays, strict=True)
-        ]
+        arrays, parts = [], []
+        for path, leaf in found:
+            with inside(path):
+                arrays.append(as_array(leaf))
+                parts.append(Part(dtype_of(arrays[-1].dtype), arrays[-1].shape, None))
         kept = structures.outline(tree, lambda leaf, path: None)
         flat = [x.reshape(-1).astype(common(parts)) for x in arrays]
         return np.concatenate([np.empty(0, common(parts)), *flat]), Unravel(kept, parts, dim)
@@ -133,7 +132,7 @@ class Unravel:
         if self._dim not in node.type.dims:
             cure = f"declare it: gc.tensor('theta', {{{self._dim!r}: {sum(sizes)}}}), "
             cure += "or choose the name: gc.ravel(tree, dim='row')"
-            raise refusal("unravel", f"the vector has no dim {self._dim!r}", vector, cure=cure)
+            raise refusal(f"the vector has no dim {self._dim!r}", vector, cure=cure)
         x = named.rename(node, names=((self._dim, INSIDE),))
         x = with_size(x, INSIDE, sum(sizes))
         made, start = [], 0
@@ -141,7 +140,7 @@ class Unravel:
             if part.dims is None and part.shape:
                 cure = "ravel a tree of tensors, gc.constant(array, dims), for parts with dims"
                 reason = f"an array of shape {part.shape} was raveled, which has no names of dims"
-                raise refusal("unravel", reason, vector, cure=cure, kind=GraphTypeError)
+                raise type_refusal(reason, vector, cure=cure)
             own = cut(x, INSIDE, start, size)
             found = (
                 squeeze(wrap(own), INSIDE)
@@ -156,17 +155,17 @@ class Unravel:
         """The parts of an array."""
         if self._dim in getattr(vector, "dims", ()):
             vector = vector.transpose(..., self._dim)
-        x = as_array("unravel", vector)
+        x = as_array(vector)
         shapes = [shape for _, shape, _ in self._parts]
         if not all(isinstance(size, int) for shape in shapes for size in shape):
             cure = "ravel arrays of the sizes that are meant, or pass a tensor"
             reason = f"the sizes of the parts are not known: {', '.join(map(brief, shapes))}"
-            raise refusal("unravel", reason, cure=cure)
+            raise refusal(reason, cure=cure)
         ends = np.cumsum([0, *[math.prod(shape) for shape in shapes]])
         if x.shape[-1:] != (ends[-1],):
             reason = f"takes vectors of {ends[-1]} numbers, not an array of shape {x.shape}"
             cure = "pass a vector, as ravel makes it, or an array with vectors along its last axis"
-            raise refusal("unravel", reason, cure=cure, where="called")
+            raise refusal(reason, cure=cure, where="called")
         pieces = zip(ends, ends[1:], self._parts, strict=False)
         return [
             x[..., start:end].astype(part.dtype).reshape((*x.shape[:-1], *part.shape))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeAlias, overload
 
 from graphcore.frontend.core.arguments import as_list
-from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
+from graphcore.frontend.core.base import Base, Tensor, refusal, type_refusal, wrap
 from graphcore.frontend.core.callbacks import callback, operand_names
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import (
@@ -26,7 +26,7 @@ from graphcore.frontend.pointwise.elementwise import equal, logical_not
 from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.shape.dims import broadcast_to, concat
 from graphcore.ir.dtypes import INT
-from graphcore.ir.errors import GraphIndexError, GraphTypeError
+from graphcore.ir.errors import GraphIndexError
 from graphcore.ir.names import Hidden, apart
 from graphcore.ir.node import recording, toposort
 from graphcore.ir.sizes import Size
@@ -91,20 +91,19 @@ def cond(
     [array(-3.), array(1.)]
     """
     labels = operand_names(operands)
-    then = callback("cond", "then", then, *labels)
-    otherwise = callback("cond", "otherwise", otherwise, *labels)
+    then = callback("then", then, *labels)
+    otherwise = callback("otherwise", otherwise, *labels)
     if isinstance(pred, bool):
         return then(*operands) if pred else otherwise(*operands)
-    chosen = wrap(single("cond", pred))
+    chosen = wrap(single(pred))
     if chosen.dtype.kind != "b":
         cure = "use a comparison, for instance `x > 0`"
-        reason = f"the condition is {chosen.node.type}, not bool"
-        raise refusal("cond", reason, chosen, cure=cure, kind=GraphTypeError)
+        raise type_refusal(f"the condition is {chosen.node.type}, not bool", chosen, cure=cure)
     if chosen.dims:
         masks = [logical_not(chosen), chosen]
-        both, mirrored = all_made("cond", [otherwise, then], operands, masks)
+        both, mirrored = all_made(CASES, [otherwise, then], operands, masks)
         return mirrored([where(chosen, x, y) for y, x in zip(*both, strict=True)])
-    return branch("cond", astype(chosen, INT), [otherwise, then], operands)
+    return branch(CASES, astype(chosen, INT), [otherwise, then], operands)
 
 
 @overload
@@ -132,27 +131,25 @@ def switch(index: Operand, branches: Sequence[Callable[..., Tree]], *operands: T
     array(1.)
     """
     labels = operand_names(operands)
-    functions = [
-        callback("switch", f"branch {i}", f, *labels)
-        for i, f in enumerate(as_list("switch", "branches", branches))
-    ]
+    given = as_list("branches", branches)
+    roles = [f"branch {i}" for i in range(len(given))]
+    functions = [callback(role, f, *labels) for role, f in zip(roles, given, strict=True)]
     if not functions:
-        raise refusal("switch", "has no branches", cure="give at least one function")
+        raise refusal("has no branches", cure="give at least one function")
     if isinstance(index, int) and not isinstance(index, bool):
         if not 0 <= index < len(functions):
             reason = f"there is no branch {index} among {len(functions)}"
-            raise refusal("switch", reason, cure="branches count from 0", kind=GraphIndexError)
+            raise refusal(reason, cure="branches count from 0", kind=GraphIndexError)
         return functions[index](*operands)
-    chosen = wrap(single("switch", index))
+    chosen = wrap(single(index))
     if chosen.dtype.kind not in "iu":
         cure = "give an integer, or use gc.cond for a bool"
-        reason = f"the index is {chosen.node.type}, not an integer"
-        raise refusal("switch", reason, chosen, cure=cure, kind=GraphTypeError)
+        raise type_refusal(f"the index is {chosen.node.type}, not an integer", chosen, cure=cure)
     if chosen.dims:
         masks = [equal(chosen, i) for i in range(len(functions))]
-        leaves, mirrored = all_made("switch", functions, operands, masks)
+        leaves, mirrored = all_made(roles, functions, operands, masks)
         return mirrored([one_of(chosen, column) for column in zip(*leaves, strict=True)])
-    return branch("switch", chosen, functions, operands)
+    return branch(roles, chosen, functions, operands)
 
 
 def one_of(index: Tensor, column: Sequence[Tensor]) -> Tensor:
@@ -162,8 +159,12 @@ def one_of(index: Tensor, column: Sequence[Tensor]) -> Tensor:
     return isel(concat(column, dim), {dim: positions})
 
 
+CASES = "otherwise", "then"
+"""The branches of `cond`, in the order of False and True."""
+
+
 def branch(
-    function: str,
+    roles: Sequence[str],
     index: Tensor,
     functions: Sequence[Callable[..., Tree]],
     operands: tuple[Tree, ...],
@@ -172,7 +173,7 @@ def branch(
     nodes, names, params, state = traced_operands(operands)
     with recording() as built:
         made = [run(*state) for run in functions]
-        leaves, mirrored = unify(function, made)
+        leaves, mirrored = unify(roles, made)
     closed = close(names, params, *[[x.node for x in some] for some in leaves], made=built)
     node = control.switch(index.node, *nodes, *closed.captured, branches=closed.graphs)
     columns = zip(*[[leaf for _, leaf in paths(tree, "result")] for tree in made], strict=True)
@@ -181,7 +182,7 @@ def branch(
 
 
 def all_made(
-    function: str,
+    roles: Sequence[str],
     functions: Sequence[Callable[..., Tree]],
     operands: tuple[Tree, ...],
     masks: Sequence[Tensor],
@@ -195,7 +196,7 @@ def all_made(
     """
     nodes, names, params, state = traced_operands(operands)
     with recording() as built:
-        leaves, mirrored = alike(function, [run(*state) for run in functions])
+        leaves, mirrored = alike(roles, [run(*state) for run in functions])
     made = [[x.node for x in some] for some in leaves]
     below = [built.intersection(toposort(ys)) for ys in made]
     by_all = set.intersection(*below)
@@ -213,26 +214,25 @@ def all_made(
     return [list(map(wrap, ys)) for ys in made], mirrored
 
 
-def alike(function: str, made: Sequence[Tree]) -> tuple[list[list[Tensor]], Rebuild]:
+def alike(roles: Sequence[str], made: Sequence[Tree]) -> tuple[list[list[Tensor]], Rebuild]:
     """The leaves of each branch's result, all of one structure, and the function to rebuild it."""
     leaves, structures = zip(*[flatten(tree, "result") for tree in made], strict=True)
     shapes = [[name for name, _ in paths(tree, "result")] for tree in made]
     if any(shape != shapes[0] for shape in shapes):
-        raise differ(function, made, set.intersection(*map(set, shapes)))
+        raise differ(roles, made, set.intersection(*map(set, shapes)))
     if any(structure.static != structures[0].static for structure in structures):
         reason = f"the branches return static values that differ: {[x.static for x in structures]}"
-        cure = "return what differs as tensors"
-        raise refusal(function, reason, cure=cure, kind=GraphTypeError)
+        raise type_refusal(reason, cure="return what differs as tensors")
     return list(leaves), structures[0]
 
 
-def unify(function: str, made: Sequence[Tree]) -> tuple[list[list[Tensor]], Rebuild]:
+def unify(roles: Sequence[str], made: Sequence[Tree]) -> tuple[list[list[Tensor]], Rebuild]:
     """The leaves of all branches in equal types: each is repeated along the dims that it lacks.
 
     Dims are in the order in which the branches, as they are written, have them. Python numbers take
     the dtypes of other branches.
     """
-    leaves, mirrored = alike(function, made)
+    leaves, mirrored = alike(roles, made)
     raw = [dict(paths(tree, "result")) for tree in made]
     same = {*raw[0]}
     for i, label in enumerate(raw[0]):
@@ -240,7 +240,7 @@ def unify(function: str, made: Sequence[Tree]) -> tuple[list[list[Tensor]], Rebu
         number = [is_weak(leaf) and not isinstance(leaf, Base) for leaf in column]
         nodes = [None if n else x[i].node for x, n in zip(leaves, number, strict=True)]
         dtype = promote(*map(kind_among, column, nodes))
-        written = leaves[::-1] if function == "cond" else leaves  # `then` stands first
+        written = leaves[::-1] if roles is CASES else leaves  # `then` stands first
         sizes: dict[str, Size] = {}
         for some in written:
             sizes |= {dim: n for dim, n in some[i].sizes.items() if dim not in sizes}
@@ -252,21 +252,18 @@ def unify(function: str, made: Sequence[Tree]) -> tuple[list[list[Tensor]], Rebu
             if not fits(TensorType.of(dtype, sizes), some[i].node.type):
                 same.discard(label)
     if len(same) < len(raw[0]):
-        raise differ(function, made, same)
+        raise differ(roles, made, same)
     return leaves, mirrored
 
 
-def differ(function: str, made: Sequence[Tree], same: Collection[str]) -> Exception:
+def differ(roles: Sequence[str], made: Sequence[Tree], same: Collection[str]) -> Exception:
     """The error for branches whose results differ, side by side; all but the `same` are marked."""
-    names = (
-        ["otherwise", "then"] if function == "cond" else map("branch {}".format, range(len(made)))
-    )
     columns = {
         name: dict(zip([leaf for leaf, _ in paths(tree, "result")],
                        [x.node.type for x in flatten(tree, "result")[0]], strict=True))
-        for name, tree in zip(names, made)
+        for name, tree in zip(roles, made, strict=True)
     }  # fmt: skip
     table = side_by_side(columns, same)
     reason = f"the branches differ in their results (*)\n{table}"
     cure = "return one structure, sizes and dtypes, as y.astype(x.dtype) and gc.full_like(x, 0) do"
-    return refusal(function, reason, cure=cure, kind=GraphTypeError)
+    return type_refusal(reason, cure=cure)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
-from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
+from graphcore.frontend.core.base import Base, Tensor, type_refusal, wrap
 from graphcore.frontend.core.lift import is_weak, promote
 from graphcore.frontend.core.tracing import placeholder
 from graphcore.frontend.core.trees import Tree, flatten, paths
@@ -14,7 +14,6 @@ from graphcore.frontend.create.inputs import full
 from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.shape.dims import broadcast_to, in_order
-from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.node import Node, toposort
 from graphcore.ir.sizes import Size
 from graphcore.ir.types import DType, TensorType, fits
@@ -34,8 +33,7 @@ class Carry:
     functions and gets another dtype or other dims.
     """
 
-    def __init__(self, function: str, init: Tree) -> None:
-        self.function = function
+    def __init__(self, init: Tree) -> None:
         self.tensors, self.rebuild = flatten(init, "init")
         leaves = paths(init, "carry")
         self.labels = [label for label, _ in leaves]
@@ -100,7 +98,7 @@ class Carry:
         table = side_by_side(dict(zip(("before", "after a step"), columns, strict=True)), same)
         reason = f"the body changes the type of its carry in each step (*)\n{table}"
         cure = "start with a tensor of the dims and the dtype that the carry keeps"
-        raise refusal(self.function, reason, cure=cure, kind=GraphTypeError)
+        raise type_refusal(reason, cure=cure)
 
     def joint_type(self, i: int, new: TensorType) -> TensorType:
         """The type of start value `i` once a step has computed a value of type `new` from it."""
@@ -154,7 +152,7 @@ class Carry:
         if rebuild.static != self.rebuild.static:
             reason = f"the body changes {self.rebuild.static} of its carry to {rebuild.static}"
             cure = "carry what changes as tensors, and keep what is static"
-            raise refusal(self.function, reason, cure=cure, kind=GraphTypeError)
+            raise type_refusal(reason, cure=cure)
         labels = [label for label, _ in paths(made, "carry")]
         if labels != self.labels:
             raise self.mismatch(dict(zip(labels, [x.node for x in leaves], strict=True)))
@@ -181,7 +179,7 @@ class Carry:
             if lost := [*added(types[x], old[x].sizes)]:
                 cure = f"the body drops the dims {lost}: return a value that has them, as "
                 cure += f"gc.broadcast_like(y, {x}) has"
-        return refusal(self.function, reason, cure=cure, kind=GraphTypeError)
+        return type_refusal(reason, cure=cure)
 
 
 def dtype_change(node: Node, dtype: DType) -> Node | None:

@@ -79,7 +79,7 @@ def ended_by(loop: Loop, mask: Node, served: Served) -> Loop:
             reason += "those that take no part may never let it end"
             cure = f"use gc.map(function, xs, {dim!r}), which takes one member at a time, let its "
             cure += f"condition have the dim {dim!r}, give max_steps=, or move it outside"
-            raise refusal("while_loop", reason, cure=cure)
+            raise refusal(reason, cure=cure)
         if own:
             apart.add(dim)
     away = tuple(dim for dim in mask.type.dims if dim not in apart)

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import Any, TypeVar, overload
 
 from graphcore.frontend.core.arguments import SizeLike, names, size_of
-from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.base import Tensor, refusal, type_refusal, wrap
 from graphcore.frontend.core.callbacks import callback
 from graphcore.frontend.core.costs import CHECKPOINT_LEVELS
 from graphcore.frontend.core.documents import parameters
@@ -20,7 +20,6 @@ from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.pointwise.elementwise import greater
 from graphcore.frontend.reduce.reductions import any as any_of
 from graphcore.ir.dtypes import INT
-from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.names import Hidden
 from graphcore.ir.node import recording, toposort
 from graphcore.ir.sizes import Expression, Size, lower_bound, maximum, same
@@ -121,26 +120,26 @@ def scan(
     >>> gc.compile([x], [last, sums])(np.array([1.0, 2.0, 3.0]))
     [array(6.), array([0., 1., 3.])]
     """
-    body = callback("scan", "body", body, "carry", "x")
+    body = callback("body", body, "carry", "x")
     sequences, rebuild = optional(xs, "xs")
     if dim is None:
         own, *others = {x.dims for x in sequences} or {()}
         dim = own[0] if len(own) == 1 and not others else "time"
-    (dim,) = names("scan", (dim,))
+    (dim,) = names((dim,))
     for x in sequences:
         if dim not in x.dims:
             near = [*get_close_matches(dim, x.dims, 1), *x.dims, "row"][0]
             cure = f"name the dim of the steps, as in dim={near!r}; a tensor that each step reads "
             cure += "whole does not belong in xs: use it in the body"
-            raise refusal("scan", f"xs has no dim {dim!r}", x, cure=cure)
+            raise refusal(f"xs has no dim {dim!r}", x, cure=cure)
     if length is None and not sequences:
-        raise refusal("scan", "has neither xs nor a length", cure="give gc.scan(..., length=10)")
-    steps = sequences[0].sizes[dim] if length is None else size_of("scan", dim, length)
+        raise refusal("has neither xs nor a length", cure="give gc.scan(..., length=10)")
+    steps = sequences[0].sizes[dim] if length is None else size_of(dim, length)
     inner = [] if xs is None else [name for name, _ in paths(xs, "x")]
     places = [
         placeholder(name, drop(x.dtype, x.node.type, (dim,))) for x, name in zip(sequences, inner)
     ]
-    carry = Carry("scan", init)
+    carry = Carry(init)
     with recording() as built:
         new, result = carry.settle(
             lambda state: pair(body(state, rebuild([wrap(x) for x in places])))
@@ -175,7 +174,7 @@ def pair(made: Any) -> tuple[Tree, Tree]:
     """The carry and the result that a body of `scan` must return."""
     if not isinstance(made, tuple) or len(made) != 2:
         reason = f"the body returns {type(made).__name__}, not (carry, y)"
-        raise refusal("scan", reason, cure="return a pair; y may be None", kind=GraphTypeError)
+        raise type_refusal(reason, cure="return a pair; y may be None")
     return made
 
 
@@ -187,8 +186,7 @@ def policy(checkpoint: Any, steps: Size) -> Checkpoint:
         return levels(steps)
     if isinstance(checkpoint, int) and not isinstance(checkpoint, bool) and checkpoint > 0:
         return (checkpoint,)
-    cure = "use None, 'log', or a number of steps"
-    raise refusal("scan", f"checkpoint={checkpoint!r}", cure=cure)
+    raise refusal(f"checkpoint={checkpoint!r}", cure="use None, 'log', or a number of steps")
 
 
 def levels(steps: Size) -> Checkpoint:
@@ -230,7 +228,7 @@ def map(
     >>> gc.compile([x], gc.map(lambda row: row.sum() ** 2, x, dim="row"))(np.ones((3, 2)))
     array([4., 4., 4.])
     """
-    made = callback("map", "function", function, "x")
+    made = callback("function", function, "x")
     ys: Y = scan(lambda _, x: ((), made(x)), (), xs, dim, checkpoint=checkpoint)[1]
     return ys
 
@@ -290,8 +288,8 @@ def while_loop(
     >>> gc.compile([x], [root, gc.grad(root, x)])(4.0)
     [array(2.), array(0.25)]
     """
-    cond = callback("while_loop", "cond", cond, "carry")
-    body = callback("while_loop", "body", body, "carry")
+    cond = callback("cond", cond, "carry")
+    body = callback("body", body, "carry")
     if max_steps is not None:
         limit, inner, test = max_steps, body, cond
         _, last = while_loop(
@@ -300,7 +298,7 @@ def while_loop(
             (constant(0), init),
         )
         return last
-    carry = Carry("while_loop", init)
+    carry = Carry(init)
 
     def step(state: Tree) -> tuple[Tree, Tensor]:
         going = holds(cond(state))
@@ -339,11 +337,10 @@ def while_loop(
 
 def holds(going: Any) -> Tensor:
     """A condition, refused unless it is bool."""
-    node = single("while_loop", going)
+    node = single(going)
     if node.type.dtype.kind != "b":
         cure = "compare something, for instance `error > 1e-9`"
-        reason = f"the condition is {node.type}, not bool"
-        raise refusal("while_loop", reason, node, cure=cure, kind=GraphTypeError)
+        raise type_refusal(f"the condition is {node.type}, not bool", node, cure=cure)
     return wrap(node)
 
 
@@ -397,7 +394,7 @@ def fori_loop(
     >>> gc.compile([x], [power, gc.grad(power, x)])(2.0)
     [array(8.), array(12.)]
     """
-    body = callback("fori_loop", "body", body, "i", "carry")
+    body = callback("body", body, "i", "carry")
     if isinstance(lower, (int, Expression)) and isinstance(upper, (int, Expression)):
         steps = maximum(upper - lower, 0)
         dim = Hidden("step")
@@ -406,11 +403,10 @@ def fori_loop(
             return body(i if same(lower, 0) else i + lower, carry), None
 
         return scan(step, init, arange(steps, dim=dim), dim, checkpoint=checkpoint)[0]
-    for end in (single("fori_loop", lower), single("fori_loop", upper)):
+    for end in (single(lower), single(upper)):
         if end.type.dtype.kind not in "iu":
             cure = "cast it: x.astype('int64')"
-            reason = f"ends are integers, not {end.type}"
-            raise refusal("fori_loop", reason, end, cure=cure, kind=GraphTypeError)
+            raise type_refusal(f"ends are integers, not {end.type}", end, cure=cure)
     first = astype(lower, INT)
     _, last = while_loop(
         lambda state: state[0] < upper, lambda state: (state[0] + 1, body(*state)), (first, init)

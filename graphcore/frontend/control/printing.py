@@ -27,4 +27,4 @@ def print(x: Operand, label: str = "") -> Tensor:
     squares: f64[row=3] = [1. 4. 9.]
     array(14.)
     """
-    return wrap(named.print_(single("print", x), label=label, number=next(serial)))
+    return wrap(named.print_(single(x), label=label, number=next(serial)))

@@ -46,10 +46,10 @@ class Base:
                 return wrap(given[0])
             cure = "take nodes of the stage 'named' of the program, which can be compiled again"
             reason = f"{given[0]!r} has no dims: it is of a stage after 'named', or several values"
-            raise refusal("Tensor", reason, cure=cure, kind=GraphTypeError)
+            raise type_refusal(reason, cure=cure, name="Tensor")
         cure = "write gc.tensor(name, dims) for an input, gc.constant(array, dims) for a constant"
         reason = "its class takes a node of a graph, not values"
-        raise refusal("Tensor", reason, cure=cure, kind=GraphTypeError)
+        raise type_refusal(reason, cure=cure, name="Tensor")
 
     def __init_subclass__(cls) -> None:
         Base._complete = cls
@@ -121,7 +121,7 @@ class Base:
 
     def _no_value(self, what: str, cure: str) -> GraphError:
         reason = f"asked for {what}, but a tensor has no value yet"
-        return refusal("Tensor", reason, self, cure=cure, kind=GraphTypeError)
+        return type_refusal(reason, self, cure=cure, name=public_call("Tensor"))
 
     def _way_to_evaluate(self) -> str:
         """How a user computes the value."""
@@ -154,17 +154,12 @@ class Base:
         def __setattr__(self, name: str, value: object) -> NoReturn:
             cure = "make a new one: x.rename(...), or x.at[...].set(y)"
             reason = f"is immutable: cannot set {name!r}"
-            raise refusal("Tensor", reason, self, cure=cure, kind=GraphAttributeError)
+            raise refusal(reason, self, cure=cure, kind=GraphAttributeError, name="Tensor")
 
         def __setitem__(self, key: object, value: object) -> NoReturn:
             cure = "make a new one: x.at[...].set(y), or .add and others"
-            raise refusal(
-                "Tensor",
-                "is immutable: no element can be set",
-                self,
-                cure=cure,
-                kind=GraphTypeError,
-            )
+            reason = "is immutable: no element can be set"
+            raise type_refusal(reason, self, cure=cure, name="Tensor")
 
         def __iter__(self) -> NoReturn:
             raise self._no_value("items to iterate over", self._parts())
@@ -201,7 +196,7 @@ class Sizes(dict[str, Size]):
 
     def __missing__(self, dim: object) -> NoReturn:
         cure = close_match(str(dim), tuple(self))
-        raise refusal("sizes", f"there is no dim {dim!r}", cure=cure, kind=GraphKeyError)
+        raise refusal(f"there is no dim {dim!r}", cure=cure, kind=GraphKeyError)
 
 
 TRUTH = (
@@ -229,20 +224,28 @@ def brief(value: object) -> str:
 
 
 def refusal(
-    function: str,
     reason: str,
     *operands: Base | Node,
     cure: str = "",
     kind: type[GraphError] = GraphValueError,
     where: str = "built",
+    name: str = "",
 ) -> GraphError:
-    """The error for arguments that `function` cannot accept, worded like those of type rules."""
+    """The error for arguments that cannot be accepted, worded like those of type rules.
+
+    It names the function that the user's line calls, unless a `name` says who refuses.
+    """
     nodes = dict.fromkeys(x.node if isinstance(x, Base) else x for x in operands)
     lines = [
-        f"{public_call(function)}: {reason}",
+        f"{name or public_call()}: {reason}",
         *[describe_operand(node, reason) for node in nodes],
         f"  {where} at {current()}",
     ]
     if cure:
         lines.append(f"  cure: {cure}")
     return kind("\n".join(lines))
+
+
+def type_refusal(reason: str, *operands: Base | Node, cure: str = "", name: str = "") -> GraphError:
+    """The refusal of arguments that are not of the type that they must have."""
+    return refusal(reason, *operands, cure=cure, kind=GraphTypeError, name=name)

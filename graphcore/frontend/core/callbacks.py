@@ -6,22 +6,20 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from graphcore.ir.errors import GraphTypeError
-
-from .base import brief, refusal
+from .base import brief, type_refusal
 from .calls import was_entered
 
 UNKNOWN = "(...)"
 """The parameters of a function that has no signature."""
 
 
-def callback(function: str, role: str, given: Any, *arguments: str) -> Callable[..., Any]:
+def callback(role: str, given: Any, *arguments: str) -> Callable[..., Any]:
     """The function that a user gave `function` as its `role`, to be called with these arguments.
 
     Refused if it is not a function, and, when called, if it takes other arguments.
     """
     written = ", ".join(arguments)
-    require_function(function, role, given, written)
+    require_function(role, given, written)
 
     def call(*values: Any, **options: Any) -> Any:
         try:
@@ -34,17 +32,16 @@ def callback(function: str, role: str, given: Any, *arguments: str) -> Callable[
             cure += "; a tuple is one argument: unpack it inside the function"
         takes = parameters_of(given)
         known = f"but takes {takes}" if takes != UNKNOWN else f"which {brief(given)} does not take"
-        reason = f"{role} is called with ({written}), {known}"
-        raise refusal(function, reason, cure=cure, kind=GraphTypeError)
+        raise type_refusal(f"{role} is called with ({written}), {known}", cure=cure)
 
     return call
 
 
-def require_function(function: str, role: str, given: object, arguments: str) -> None:
+def require_function(role: str, given: object, arguments: str) -> None:
     """Refuses objects that are not functions; `arguments` are those it should take, as text."""
     if not callable(given):
         reason = f"{role} is {type(given).__name__}, not a function"
-        raise refusal(function, reason, cure=f"write {lambda_of(arguments)}", kind=GraphTypeError)
+        raise type_refusal(reason, cure=f"write {lambda_of(arguments)}")
 
 
 def operand_names(operands: Sequence[Any]) -> list[str]:

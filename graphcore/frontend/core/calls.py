@@ -21,11 +21,11 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
-from graphcore.ir.errors import GraphError, GraphTypeError
+from graphcore.ir.errors import GraphError
 from graphcore.ir.graph import Graph
 from graphcore.ir.help_text import as_written
 
-from .base import Base, brief, refusal
+from .base import Base, brief, type_refusal
 from .public_calls import call_of, path_of
 
 P = ParamSpec("P")
@@ -171,7 +171,7 @@ def unkind(
         reason = f"{brief(value)} is not a name"
     operands = tensors((*args, *options.values()))
     cure = cure_for(name_of(function), args) or kind.cure or f"write {call_of(function)}"
-    return refusal(name_of(function), reason, *operands, cure=cure, kind=GraphTypeError)
+    return type_refusal(reason, *operands, cure=cure)
 
 
 def tensors(values: Iterable[object]) -> Iterator[Base]:
@@ -246,7 +246,7 @@ def misfit(
         reason = (
             f"{len(args)} arguments are given by position, but it takes {len(positional)}{listed}"
         )
-    return refusal(name_of(function), reason, *operands, cure=cure, kind=GraphTypeError)
+    return type_refusal(reason, *operands, cure=cure)
 
 
 def name_of(function: Callable[..., Any]) -> str:

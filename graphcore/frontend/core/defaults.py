@@ -8,11 +8,10 @@ from contextlib import AbstractContextManager, contextmanager
 import numpy.typing as npt
 
 from graphcore.frontend.core.documents import parameters
-from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.types import DType
 
 from .arguments import dtype_of
-from .base import refusal
+from .base import type_refusal
 from .precision import state
 
 __all__ = ["default_dtype"]
@@ -37,10 +36,10 @@ def default_dtype(dtype: npt.DTypeLike) -> AbstractContextManager[None]:
     ...     print(gc.tensor("x", {"row": None}) * gc.linspace(0, 1, 3, dim="row"))
     <Tensor: f32[row=3]>
     """
-    wanted = dtype_of("default_dtype", dtype)
+    wanted = dtype_of(dtype)
     if wanted.kind != "f":
         cure = "give a float, such as 'float32'; other dtypes are given to each tensor"
-        raise refusal("default_dtype", f"{wanted} is not a float", cure=cure, kind=GraphTypeError)
+        raise type_refusal(f"{wanted} is not a float", cure=cure)
     return within(wanted)
 
 

@@ -117,7 +117,7 @@ def absent(space: str = "") -> Callable[[str], NoReturn]:
         listed = f"dir(gc.{space})" if space else "dir(gc)"
         cure = instead(name, space) or f"{listed} lists all names"
         whole = f"graphcore.{space}" if space else "graphcore"
-        raise refusal(whole, f"has no {name!r}", cure=cure, kind=GraphAttributeError)
+        raise refusal(f"has no {name!r}", cure=cure, kind=GraphAttributeError, name=whole)
 
     return refuse
 
@@ -144,7 +144,7 @@ def attribute(x: Base, name: str) -> GraphError:
     else:  # of any other name SciPy is not asked: libraries look for many, and its import is slow
         cure = "dir(x) lists the methods; the functions are in dir(gc)"
     reason = f"has no attribute {name!r}"
-    return refusal("Tensor", reason, x, cure=cure, kind=GraphAttributeError)
+    return refusal(reason, x, cure=cure, kind=GraphAttributeError, name="Tensor")
 
 
 class Listing:
@@ -161,7 +161,8 @@ class Listing:
             near = similar(name, known)
             cure = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(known)}"
             reason = f"has no attribute {name!r}"
-            raise refusal(type(self).__name__, reason, cure=cure, kind=GraphAttributeError)
+            owner = type(self).__name__
+            raise refusal(reason, cure=cure, kind=GraphAttributeError, name=owner)
 
 
 def dim_cure(dim: str) -> str:

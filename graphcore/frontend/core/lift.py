@@ -21,13 +21,13 @@ from graphcore.ir.graph import Graph
 from graphcore.ir.literal import Literal
 from graphcore.ir.node import NO_ATTRS, OPS, Attrs, Node
 from graphcore.ir.op import Op
-from graphcore.ir.provenance import calling_library
+from graphcore.ir.provenance import calling_library, public_call
 from graphcore.ir.sizes import Expression
 from graphcore.ir.types import DType, TensorType
 from graphcore.ops import autodiff, elementwise, leaf
 from graphcore.ops.labels import differing_dim, labels_of
 
-from .base import Base, Tensor, brief, refusal, wrap
+from .base import Base, Tensor, brief, refusal, type_refusal, wrap
 from .precision import preferred_dtype
 from .unnamed import warn_of_pairs
 from .weak import Call, Kind, any_weak, kind_of, mark, mark_cast
@@ -67,9 +67,9 @@ COMPARISONS = frozenset(
 
 def apply(op: Op, *xs: Operand) -> Tensor:
     """An elementwise `op` of operands of any kind."""
-    nodes = [x.node if isinstance(x, Base) else strong(op.name, x, xs) for x in xs]
-    warn_of_pairs(op.name, nodes)
-    refuse_other_labels(op.name, nodes)
+    nodes = [x.node if isinstance(x, Base) else strong(x, xs) for x in xs]
+    warn_of_pairs(nodes)
+    refuse_other_labels(nodes)
     if are_strong(nodes):
         return wrap(Node(op, tuple(nodes), NO_ATTRS))
     kinds = tuple(map(kind_among, xs, nodes))
@@ -78,19 +78,19 @@ def apply(op: Op, *xs: Operand) -> Tensor:
     dtypes = weak_dtypes(op, kinds)
     if op in COMPARISONS and (answer := comparison_out_of_range(op, xs, nodes, dtypes)) is not None:
         return wrap(answer)
-    made = Node(op, numbers_filled(op.name, xs, nodes, dtypes), NO_ATTRS)
+    made = Node(op, numbers_filled(xs, nodes, dtypes), NO_ATTRS)
     return wrap(weak_like(made, xs, Call(partial(apply, op), xs)))
 
 
-def common(function: str, *xs: Operand) -> tuple[Node, ...]:
+def common(*xs: Operand) -> tuple[Node, ...]:
     """Operands as nodes; weak ones in the dtype to which all others promote."""
-    nodes = [x.node if isinstance(x, Base) else strong(function, x, xs) for x in xs]
-    warn_of_pairs(function, nodes)
-    refuse_other_labels(function, nodes)
+    nodes = [x.node if isinstance(x, Base) else strong(x, xs) for x in xs]
+    warn_of_pairs(nodes)
+    refuse_other_labels(nodes)
     if are_strong(nodes):
         return tuple(nodes)
     kinds = tuple(map(kind_among, xs, nodes))
-    return numbers_filled(function, xs, nodes, (promote(*kinds),) * len(xs))
+    return numbers_filled(xs, nodes, (promote(*kinds),) * len(xs))
 
 
 def are_strong(nodes: list[Node | None]) -> TypeGuard[list[Node]]:
@@ -119,34 +119,36 @@ def weak_like(made: Node, xs: Sequence[Operand], call: Call | None = None) -> No
     return mark(made, call) if weak else made
 
 
-def single(function: str, x: Operand) -> Node:
+def single(x: Operand) -> Node:
     """The node of a single operand."""
-    return x.node if isinstance(x, Base) else common(function, x)[0]
+    return x.node if isinstance(x, Base) else common(x)[0]
 
 
-def strong(function: str, x: object, xs: Iterable[object] = ()) -> Node | None:
+def strong(x: object, xs: Iterable[object] = ()) -> Node | None:
     """The node of an operand with a dtype; None for a weak one. Errors show the operands `xs`."""
     if isinstance(x, np.generic):
-        return scalar(x, dtype_of(function, x.dtype))
+        return scalar(x, dtype_of(x.dtype))
     if isinstance(x, (int, float, complex, Expression, Formula)):
         return None
     if isinstance(x, np.ndarray):
         by_xarray = calling_library() == "xarray"  # it would wrap a result as its own array
         if x.ndim == 0 and not by_xarray:
-            return scalar(x, dtype_of(function, x.dtype))
+            return scalar(x, dtype_of(x.dtype))
         others = [y for y in xs if isinstance(y, Base)]
         cure = "name its axes: gc.constant(array, dims)"
         reason = f"an array of shape {x.shape} has no dims"
         if by_xarray:
-            cure = f"write gc.{function}(array, x); or put the tensor first, as in x * array"
+            cure = "put the tensor first, as in x * array"
+            if hasattr(elementwise, name := public_call()):
+                cure = f"write gc.{name}(array, x); or {cure}"
             reason = "xarray passes the values of an array on without its dims"
-        raise refusal(function, reason, *others, cure=cure, kind=GraphTypeError)
+        raise type_refusal(reason, *others, cure=cure)
     if is_labelled(x):
-        return constant_with_dims(function, x)
+        return constant_with_dims(x)
     cure = stranger_cure(x) or "use tensors, numbers, or arrays with dims: gc.constant(array, dims)"
     reason = f"{describe(x)} is not a tensor or a number"
     others = [y for y in xs if isinstance(y, Base)]
-    raise refusal(function, reason, *others, cure=cure, kind=GraphTypeError)
+    raise type_refusal(reason, *others, cure=cure)
 
 
 def is_labelled(x: object) -> TypeGuard[Labelled]:
@@ -182,16 +184,16 @@ def stranger_cure(x: object) -> str:
     return ""
 
 
-def constant_with_dims(function: str, x: Labelled) -> Node:
+def constant_with_dims(x: Labelled) -> Node:
     """A constant with the dims of an array that names its axes."""
-    made = array(function, as_array(function, x.values), tuple(x.dims))
+    made = array(as_array(x.values), tuple(x.dims))
     if labels := labels_of(x):
         value = made.attrs["value"]
         return leaf.constant(value=value, dims=made.type.dims, labels=labels)
     return made
 
 
-def refuse_other_labels(function: str, nodes: Iterable[Node | None]) -> None:
+def refuse_other_labels(nodes: Iterable[Node | None]) -> None:
     """Refuse constants that are aligned by a dim along which their labels differ."""
     known = [x for x in nodes if x is not None and x.op is leaf.constant and "labels" in x.attrs]
     for x in known[1:]:
@@ -200,15 +202,14 @@ def refuse_other_labels(function: str, nodes: Iterable[Node | None]) -> None:
                 "align them first, a, b = xr.align(a, b, join='inner'); or leave the labels of one "
                 f"out, a.drop_vars({dim!r})"
             )
-            reason = f"labels of dim {dim!r} differ"
-            raise refusal(function, reason, known[0], x, cure=cure)
+            raise refusal(f"labels of dim {dim!r} differ", known[0], x, cure=cure)
 
 
-def as_array(function: str, value: Any, *operands: Base | Node) -> np.ndarray[Any, Any]:
+def as_array(value: Any, *operands: Base | Node) -> np.ndarray[Any, Any]:
     """A NumPy array of numbers, nested lists or anything else that NumPy accepts."""
     if np.ma.is_masked(value):
         cure = "fill them: value.filled(np.nan)"
-        raise refusal(function, "the array has masked values", *operands, cure=cure)
+        raise refusal("the array has masked values", *operands, cure=cure)
     try:
         return np.asarray(value)
     except GraphError:  # a tensor raises its own error
@@ -217,33 +218,32 @@ def as_array(function: str, value: Any, *operands: Base | Node) -> np.ndarray[An
         cure = "give numbers, in rows of one length"
         reason = f"{brief(value)} is not an array: {error}"
         kind = GraphTypeError if isinstance(error, TypeError) else GraphValueError
-        raise refusal(function, reason, *operands, cure=cure, kind=kind) from None
+        raise refusal(reason, *operands, cure=cure, kind=kind) from None
 
 
-def array(function: str, values: np.ndarray[Any, Any], dims: tuple[str, ...]) -> Node:
+def array(values: np.ndarray[Any, Any], dims: tuple[str, ...]) -> Node:
     """A constant whose axes are `dims`."""
     if values.dtype == object and any(isinstance(v, (Expression, Formula)) for v in values.flat):
         cure = (
             "name the axes first, gc.constant(array, dims) * size, or gc.concat([size, 2.0], dim)"
         )
-        reason = "the array holds sizes that are known only at the call"
-        raise refusal(function, reason, cure=cure, kind=GraphTypeError)
-    dtype = dtype_of(function, values.dtype)
+        raise type_refusal("the array holds sizes that are known only at the call", cure=cure)
+    dtype = dtype_of(values.dtype)
     if values.ndim != len(dims):
         reason = f"an array of shape {values.shape} has {values.ndim} axes, not dims {dims}"
-        raise refusal(function, reason, cure="name each axis once")
-    check_dims(function, dims)
+        raise refusal(reason, cure="name each axis once")
+    check_dims(dims)
     if not dims:
         return scalar(values, dtype)
     return leaf.constant(value=Literal(values, dtype), dims=dims)
 
 
-def dtype_of(function: str, dtype: npt.DTypeLike, *operands: Base | Node) -> DType:
+def dtype_of(dtype: npt.DTypeLike, *operands: Base | Node) -> DType:
     """A dtype that graphcore computes with."""
     if hasattr(dtype, "dtype") and not isinstance(dtype, (type, np.dtype)):
         cure = "write dtype=x.dtype"
         reason = f"{type(dtype).__name__} {brief(dtype)} is not a dtype"
-        raise refusal(function, reason, *operands, cure=cure, kind=GraphTypeError)
+        raise type_refusal(reason, *operands, cure=cure)
     try:
         return as_dtype(np.dtype(dtype))
     except Exception as error:  # NumPy raises errors of many kinds
@@ -252,25 +252,22 @@ def dtype_of(function: str, dtype: npt.DTypeLike, *operands: Base | Node) -> DTy
         cure = f"{meant}use bool, integers, floats or complex of NumPy"
         if isinstance(dtype, np.dtype) and dtype.kind in "mM":
             cure = DATES
-        raise refusal(function, str(error), *operands, cure=cure, kind=GraphTypeError) from None
+        raise type_refusal(str(error), *operands, cure=cure) from None
 
 
 DTYPES = [f"{kind}{bits}" for kind in ("float", "int", "uint") for bits in (64, 32, 16, 8)]
 DTYPES += ["complex128", "complex64", "bool"]
 
 
-def check_dims(function: str, dims: tuple[object, ...]) -> None:
+def check_dims(dims: tuple[object, ...]) -> None:
     """Refuses names that are not strings, or that occur twice."""
     for dim in dims:
         if not isinstance(dim, str):
-            raise refusal(
-                function,
-                f"{dim!r} is not the name of a dim",
-                cure="dims are named by strings",
-                kind=GraphTypeError,
+            raise type_refusal(
+                f"{dim!r} is not the name of a dim", cure="dims are named by strings"
             )
         if dims.count(dim) > 1:
-            raise refusal(function, f"dims {dims} repeat {dim!r}", cure="name each dim once")
+            raise refusal(f"dims {dims} repeat {dim!r}", cure="name each dim once")
 
 
 def scalar(value: Any, dtype: DType) -> Node:
@@ -311,11 +308,11 @@ def promote(*kinds: Kind) -> DType:
 
 
 def numbers_filled(
-    function: str, xs: tuple[object, ...], nodes: list[Node | None], dtypes: tuple[DType, ...]
+    xs: tuple[object, ...], nodes: list[Node | None], dtypes: tuple[DType, ...]
 ) -> tuple[Node, ...]:
     """`nodes`, weak ones cast to these dtypes, and numbers of these where a node is missing."""
     return tuple(
-        weak(function, x, dtype, nodes) if node is None else in_dtype(node, dtype)
+        weak(x, dtype, nodes) if node is None else in_dtype(node, dtype)
         for x, node, dtype in zip(xs, nodes, dtypes)
     )
 
@@ -327,20 +324,20 @@ def in_dtype(node: Node, dtype: DType) -> Node:
     return mark_cast(elementwise.cast(node, dtype=dtype))
 
 
-def weak(function: str, x: Any, dtype: DType, others: list[Node | None]) -> Node:
+def weak(x: Any, dtype: DType, others: list[Node | None]) -> Node:
     """A Python number or a size as a number of `dtype`; for a size at least int64."""
     if isinstance(x, Expression):
         return leaf.extent(size=x, dtype=INT if dtype.kind in "biu" else dtype, dims=())
     if isinstance(x, Formula):
         if kind(x) is float and dtype.kind == "c":  # there is no floor of a complex number
-            real = weak(function, x, real_of(dtype), others)
+            real = weak(x, real_of(dtype), others)
             return elementwise.cast(real, dtype=dtype)
-        operands = [weak(function, part, dtype, others) for part in x.operands]
+        operands = [weak(part, dtype, others) for part in x.operands]
         return Node(OPS[f"elementwise.{x.operator}"], tuple(operands), NO_ATTRS)
     try:
         attrs = number(x, dtype, "" if isinstance(x, int) else repr(x))
     except (OverflowError, TypeError):
-        raise out_of_bounds(function, x, dtype, others) from None
+        raise out_of_bounds(x, dtype, others) from None
     return Node(leaf.full, (), attrs)
 
 
@@ -351,12 +348,11 @@ def number(value: complex, dtype: DType, text: str) -> Attrs:
         return Attrs({"value": Literal(value, dtype), "shape": (), "dims": ()})
 
 
-def out_of_bounds(function: str, x: Any, dtype: DType, others: list[Node | None]) -> GraphError:
+def out_of_bounds(x: Any, dtype: DType, others: list[Node | None]) -> GraphError:
     """The error for a Python number that its dtype cannot represent."""
     name = str(holding(x))
     shown = f"of {x.bit_length()} bits" if isinstance(x, int) and abs(x) >= 1 << 64 else x
     return refusal(
-        function,
         f"Python {type(x).__name__} {shown} does not fit {dtype}",
         *[node for node in others if node is not None],
         cure=f"cast the tensor to a dtype that holds it, x.astype({name!r})"

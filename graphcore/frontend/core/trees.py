@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeAlias, TypeVar
 
-from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.errors import GraphError, GraphTypeError
 from graphcore.ir.structures import (
     Branch,
     fill,
@@ -16,7 +17,7 @@ from graphcore.ir.structures import (
     static_values,
 )
 
-from .base import Base, Tensor, refusal, wrap
+from .base import Base, Tensor, type_refusal, wrap
 from .lift import describe, single, stranger_cure
 
 Tree: TypeAlias = Any
@@ -74,14 +75,24 @@ def flatten(tree: Any, name: str = "tree") -> tuple[list[Tensor], Rebuild]:
 def lift_leaf(leaf: Any, path: str) -> Tensor:
     """A number or an array with dims as a constant."""
     try:
-        return wrap(single(path, leaf))
+        with inside(path):
+            return wrap(single(leaf))
     except GraphTypeError as error:
         cure = stranger_cure(leaf)
         cure = cure or "nest tensors, numbers and arrays with dims in lists, tuples and dicts"
         if hasattr(leaf, "__array__"):
             cure = "name its axes: gc.constant(array, dims)"
-        reason = f"{describe(leaf)} is not a tensor"
-        raise refusal(path, reason, cure=cure, kind=GraphTypeError) from error
+        raise type_refusal(f"{path}: {describe(leaf)} is not a tensor", cure=cure) from error
+
+
+@contextmanager
+def inside(path: str) -> Iterator[None]:
+    """Errors in this block name the path to a leaf."""
+    try:
+        yield
+    except GraphError as error:
+        name, _, reason = str(error).partition(": ")
+        raise type(error)(f"{name}: {path}: {reason}") from error.__cause__
 
 
 def picker(form: Any) -> Callable[[list[Any]], Any]:

@@ -32,7 +32,7 @@ def keep_dims(made: Node, dims: Iterable[str]) -> None:
         _indexed.pop(made, None)
 
 
-def warn_of_pairs(function: str, nodes: Sequence[Node | None]) -> None:
+def warn_of_pairs(nodes: Sequence[Node | None]) -> None:
     """Warn where a kept dim meets another dim of its length, which its own operand lacks."""
     if not _indexed or len(nodes) < 2:
         return
@@ -44,16 +44,16 @@ def warn_of_pairs(function: str, nodes: Sequence[Node | None]) -> None:
                     continue
                 for other, length in zip(y.type.dims, y.type.shape, strict=True):
                     if length == size and other not in x.type.dims:
-                        warn_if_kept(function, x, dim, other)
+                        warn_if_kept(x, dim, other)
 
 
-def warn_if_kept(function: str, x: Node, dim: str, other: str) -> None:
+def warn_if_kept(x: Node, dim: str, other: str) -> None:
     """Warn if all that `dim` of `x` comes from are indices without a name."""
     if (line := index_of(x, dim)) is None:
         return
     size = x.type.size(dim)
     said = (
-        f"{public_call(function)}: pairs each element along '{other}' with each along '{dim}', "
+        f"{public_call()}: pairs each element along '{other}' with each along '{dim}', "
         f"which the index without a name at {line} has kept; both have size {size}\n"
         f'  cure: name the index, {{"{dim}": ("{other}", index)}}, to take one element for each '
         f"along '{other}'; if you mean all pairs, name it '{dim}'"

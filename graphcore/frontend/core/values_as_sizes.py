@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 
 from graphcore.ir.digests import digest
 from graphcore.ir.dtypes import BOOL, INT
-from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.graph import Graph, unknowns_of
 from graphcore.ir.name_text import show_dim
 from graphcore.ir.names import Computed, ValueOf, spell_name
@@ -17,7 +16,7 @@ from graphcore.ir.sizes import Expression, Size, maximum, minimum, unknown
 from graphcore.ops import elementwise as e
 from graphcore.ops import leaf, named
 
-from .base import Base, refusal
+from .base import Base, refusal, type_refusal
 
 ARITHMETIC: dict[Op, Callable[..., Size]] = {
     e.add: operator.add,
@@ -34,7 +33,7 @@ ARITHMETIC: dict[Op, Callable[..., Size]] = {
 """The functions of integers that sizes have too."""
 
 
-def value_of(function: str, what: str, x: Base) -> Size:
+def value_of(what: str, x: Base) -> Size:
     """The size that is the value of an integer tensor without dims.
 
     It is known at the call if integer inputs say it, else computed while the program runs.
@@ -42,13 +41,13 @@ def value_of(function: str, what: str, x: Base) -> Size:
     try:
         size = size_or_none(x.node)
     except ZeroDivisionError:
-        raise refusal(function, f"{what} is divided by 0", x, cure="divide by 1 or more") from None
+        raise refusal(f"{what} is divided by 0", x, cure="divide by 1 or more") from None
     if size is not None:
         return size
     if not x.dims and x.dtype.kind in "iu":
         return computed(x.node, "computed")
     cure = "give an integer, a size, or an integer tensor without dims, such as x.astype('int64')"
-    raise refusal(function, f"{what} is not one integer", x, cure=cure, kind=GraphTypeError)
+    raise type_refusal(f"{what} is not one integer", x, cure=cure)
 
 
 def size_or_none(x: Node) -> Size | None:
@@ -89,7 +88,7 @@ def refuse_computed(roots: Sequence[Node], varying: Iterable[Node]) -> None:
             )
             cure = "fix it, as in x.isel({'row': mask}, size=10) or gc.nonzero(mask, size=10), or "
             cure += "compute it outside"
-            raise refusal(name.node.said, reason, name.node, cure=cure)
+            raise refusal(reason, name.node, cure=cure)
 
 
 def computed_sizes(roots: Iterable[Node]) -> list[Computed]:

@@ -42,7 +42,7 @@ def array(values: Any, dims: str | Sequence[str]) -> Tensor:
     array([[[ 1., -0.],
             [ 0.,  1.]]])
     """
-    new = names("array", dims)
+    new = names(dims)
     shape, leaves = nested_items(values, len(new))
     tensors = [leaf for leaf in leaves if isinstance(leaf, Base)]
     if not tensors:
@@ -50,13 +50,13 @@ def array(values: Any, dims: str | Sequence[str]) -> Tensor:
     if len(shape) != len(new):
         reason = f"the lists are not all of one length and {len(new)} deep"
         cure = "give one dim for each depth of the lists, and as many elements in each list"
-        raise refusal("array", reason, *tensors, cure=cure)
-    parts = [wrap(node) for node in common("array", *leaves)]
+        raise refusal(reason, *tensors, cure=cure)
+    parts = [wrap(node) for node in common(*leaves)]
     for part in parts:
         for dim in new:
             if dim in part.dims:
                 cure = "give the new dims other names"
-                raise refusal("array", f"an element has the dim {dim!r} already", part, cure=cure)
+                raise refusal(f"an element has the dim {dim!r} already", part, cure=cure)
     for dim, size in zip(reversed(new), reversed(shape), strict=True):
         rows = [parts[at : at + size] for at in range(0, len(parts), size)]
         parts = [concat([expand_dims(part, dim) for part in row], dim) for row in rows]

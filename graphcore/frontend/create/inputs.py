@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcore.frontend.core.arguments import SizeLike, dims_sizes, made_dtype, names
-from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
+from graphcore.frontend.core.base import Base, Tensor, refusal, type_refusal, wrap
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import (
     Labelled,
@@ -24,7 +24,6 @@ from graphcore.frontend.core.precision import default, of_numbers
 from graphcore.frontend.core.trees import T, flatten
 from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.shape.dims import full_of
-from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.formulas import Formula
 from graphcore.ir.sizes import Expression
 from graphcore.ir.structures import leaves
@@ -73,9 +72,9 @@ def tensor(
     """
     if not isinstance(name, str):
         cure = "give the input's name first: gc.tensor('x', {'row': 2})"
-        raise refusal("tensor", f"{name!r} is not a name", cure=cure, kind=GraphTypeError)
-    known, sizes = dims_sizes("tensor", dims, shape)
-    made = made_dtype("tensor", dtype, None, default())
+        raise type_refusal(f"{name!r} is not a name", cure=cure)
+    known, sizes = dims_sizes(dims, shape)
+    made = made_dtype(dtype, None, default())
     return wrap(leaf.input_(name=name, dtype=made, shape=sizes, dims=known))
 
 
@@ -131,19 +130,18 @@ def constant(
     <Tensor: i64[row=2, col=3]>
     """
     if is_labelled(value) or isinstance(value, (Base, Formula, Expression)):
-        made = wrap(single("constant", value))
-        if dims is not None and names("constant", dims) != made.dims:
-            raise refusal("constant", f"dims {made.dims} are not {dims}", made, cure="rename them")
+        made = wrap(single(value))
+        if dims is not None and names(dims) != made.dims:
+            raise refusal(f"dims {made.dims} are not {dims}", made, cure="rename them")
     else:
-        values = as_array("constant", value)
-        wanted = () if dims is None else names("constant", dims)
+        values = as_array(value)
+        wanted = () if dims is None else names(dims)
         if dims is None and values.ndim:
             reason = f"an array of shape {values.shape} needs dims"
-            cure = "name its axes: gc.constant(array, ('row', 'col'))"
-            raise refusal("constant", reason, cure=cure)
+            raise refusal(reason, cure="name its axes: gc.constant(array, ('row', 'col'))")
         values = values.astype(of_numbers(value, values.dtype), copy=False)
-        made = wrap(array("constant", values, wanted))
-    wished = made_dtype("constant", dtype, like)
+        made = wrap(array(values, wanted))
+    wished = made_dtype(dtype, like)
     return made if wished is None else astype(made, wished)
 
 
@@ -166,12 +164,12 @@ def full(
     array([[1.5, 1.5, 1.5],
            [1.5, 1.5, 1.5]])
     """
-    dims, shape = dims_sizes("full", sizes)
-    wanted = made_dtype("full", dtype, like)
+    dims, shape = dims_sizes(sizes)
+    wanted = made_dtype(dtype, like)
     if wanted is None:
-        node = single("full", value)
+        node = single(value)
     elif isinstance(value, (int, float, complex)) and not isinstance(value, np.complexfloating):
-        node = weak("full", value, wanted, [])
+        node = weak(value, wanted, [])
     else:
         node = astype(value, wanted).node
     return full_of(node, dict(zip(dims, shape, strict=True)))
@@ -196,7 +194,7 @@ def zeros(
     >>> gc.zeros({"row": 2, "col": None}, dtype="float32")
     <Tensor: f32[row=2, col]>
     """
-    return full(sizes, 0, made_dtype("zeros", dtype, like, default()))
+    return full(sizes, 0, made_dtype(dtype, like, default()))
 
 
 @parameters(
@@ -218,7 +216,7 @@ def ones(
     >>> gc.ones({"row": 2, "col": None}, dtype="float32")
     <Tensor: f32[row=2, col]>
     """
-    return full(sizes, 1, made_dtype("ones", dtype, like, default()))
+    return full(sizes, 1, made_dtype(dtype, like, default()))
 
 
 @parameters(
@@ -233,12 +231,12 @@ def full_like(x: Operand, value: Operand, dtype: npt.DTypeLike | None = None) ->
     >>> gc.compile([], gc.full_like(gc.constant([1.0, 2.0], "row"), 7))()
     array([7., 7.])
     """
-    node = single("full_like", x)
+    node = single(x)
     if dims := getattr(value, "dims", ()):
         reason = f"takes one value, not a tensor with the dims {tuple(dims)}"
         operands = [node, value] if isinstance(value, Base) else [node]
         cure = "repeat it along the dims of x: gc.broadcast_like(value, x)"
-        raise refusal("full_like", reason, *operands, cure=cure)
+        raise refusal(reason, *operands, cure=cure)
     made = full(node.type.sizes, value, node.type.dtype if dtype is None else dtype)
     return wrap(keep_checks_of(made.node, node))
 

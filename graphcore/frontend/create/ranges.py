@@ -19,7 +19,7 @@ from graphcore.frontend.core.arguments import (
     require_sign,
     size_of,
 )
-from graphcore.frontend.core.base import Base, Tensor, brief, refusal, wrap
+from graphcore.frontend.core.base import Base, Tensor, brief, refusal, type_refusal, wrap
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, array, common, promote, single
 from graphcore.frontend.core.precision import default, of_numbers
@@ -29,7 +29,6 @@ from graphcore.frontend.pointwise.elementwise import equal, floor, power
 from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.shape.dims import transpose
 from graphcore.ir.dtypes import FLOAT, INT
-from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Expression, Size, maximum
 from graphcore.ops import leaf
@@ -88,28 +87,26 @@ def arange(
     """
     if stop is None:
         start, stop = 0, start
-    (name,) = names("arange", (dim,))
+    (name,) = names((dim,))
     start, stop, step = (
-        value_of("arange", what, x) if isinstance(x, Base) else x
+        value_of(what, x) if isinstance(x, Base) else x
         for what, x in (("an end", start), ("an end", stop), ("the step", step))
     )
     for end in (start, stop, step):
         if end is None or isinstance(end, (bool, complex)):
             cure = "give real numbers or sizes"
-            raise refusal(
-                "arange", f"{end!r} is not an end or a step", cure=cure, kind=GraphTypeError
-            )
+            raise type_refusal(f"{end!r} is not an end or a step", cure=cure)
     if isinstance(step, Real) and step == 0:
-        raise refusal("arange", "the step is 0", cure="use a nonzero step")
+        raise refusal("the step is 0", cure="use a nonzero step")
     ends: tuple[Any, ...] = (start, stop, step)
     if any(isinstance(end, Expression) for end in ends) or is_long(*ends):
         made = count_up(name, start, stop, step)
     elif type(start) is type(stop) is int and (start, step, type(step)) == (0, 1, int):
         made = iota(name, max(stop, 0))
     else:
-        values = array_made("arange", lambda: np.arange(*ends), ends)
-        made = wrap(array("arange", values.astype(of_numbers(ends, values.dtype)), (name,)))
-    wanted = made_dtype("arange", dtype, like)
+        values = array_made(lambda: np.arange(*ends), ends)
+        made = wrap(array(values.astype(of_numbers(ends, values.dtype)), (name,)))
+    wanted = made_dtype(dtype, like)
     return made if wanted is None else astype(made, wanted)
 
 
@@ -119,14 +116,14 @@ def is_long(start: Any, stop: Any, step: Any) -> bool:
     return all(isinstance(end, Integral) for end in ends) and abs((stop - start) // step) > 2**20
 
 
-def array_made(function: str, make: Callable[[], Any], given: tuple[object, ...]) -> Any:
+def array_made(make: Callable[[], Any], given: tuple[object, ...]) -> Any:
     """The array that NumPy makes of the numbers `given`; its errors are worded as ours."""
     try:
         return make()
     except (TypeError, ValueError, OverflowError, MemoryError) as error:
         numbers = ", ".join(map(brief, given))
         cure = "give finite real numbers, and a size that fits in memory"
-        raise refusal(function, f"{numbers}: {error}", cure=cure, kind=GraphTypeError) from None
+        raise type_refusal(f"{numbers}: {error}", cure=cure) from None
 
 
 def iota(dim: str, size: Size) -> Tensor:
@@ -143,13 +140,13 @@ def count_up(dim: str, start: Any, stop: Any, step: Any) -> Tensor:
     except TypeError:
         cure = "with a size known only at the call, use integers, or scale the result"
         reason = f"{start!r}, {stop!r}, {step!r} are not all integers or sizes"
-        raise refusal("arange", reason, cure=cure, kind=GraphTypeError) from None
+        raise type_refusal(reason, cure=cure) from None
     if step == 0:
-        raise refusal("arange", "the step is 0", cure="use a nonzero step")
-    require_sign("arange", step)
+        raise refusal("the step is 0", cure="use a nonzero step")
+    require_sign(step)
     falls = isinstance(step, int) and step < 0
     gap, length = (start - stop, -step) if falls else (stop - start, step)
-    made = iota(dim, size_of("arange", dim, maximum((gap + length - 1) // length, 0)))
+    made = iota(dim, size_of(dim, maximum((gap + length - 1) // length, 0)))
     scaled = made if step == 1 else made * step
     return scaled if isinstance(start, int) and start == 0 else scaled + start
 
@@ -175,12 +172,12 @@ def linspace(
     >>> gc.compile([], gc.linspace(0, 1, 5, dim="t", endpoint=False))()
     array([0. , 0.2, 0.4, 0.6, 0.8])
     """
-    *nodes, sample = common("linspace", start, stop, 0.0)
-    name = new_dim("linspace", dim, *nodes)
-    size = size_of("linspace", name, num)
+    *nodes, sample = common(start, stop, 0.0)
+    name = new_dim(dim, *nodes)
+    size = size_of(name, num)
     ends = list(map(wrap, nodes))
     inside: np.dtype[Any] = sample.type.dtype
-    wanted = made_dtype("linspace", dtype, like) or inside
+    wanted = made_dtype(dtype, like) or inside
     if isinstance(size, int) and all(end.node.op is leaf.full and not end.dims for end in ends):
         first, last = (  # exact numbers: a value is rounded once
             x if isinstance(x, int | float | complex) else end.node.attrs["value"].array
@@ -188,11 +185,10 @@ def linspace(
         )
         rounded = inside if inside.kind == "c" else wanted
         values = array_made(
-            "linspace",
             lambda: np.linspace(first, last, size, endpoint=endpoint, dtype=rounded),
             (start, stop, num),
         )
-        return astype(wrap(array("linspace", values, (name,))), wanted)
+        return astype(wrap(array(values, (name,))), wanted)
     place, intervals = iota(name, size), maximum(size - 1 if endpoint else size, 1)
     first, last = (astype(end, inside) for end in ends)
     made = first + place * ((last - first) / intervals)
@@ -221,10 +217,10 @@ def logspace(
     >>> gc.compile([], gc.logspace(0, 3, 4, dim="t"))()
     array([   1.,   10.,  100., 1000.])
     """
-    name = new_dim("logspace", dim, *common("logspace", start, stop, base))
+    name = new_dim(dim, *common(start, stop, base))
     made = power(base, linspace(start, stop, num, dim=name, endpoint=endpoint))
     made = transpose(made, dim, ...)
-    wanted = made_dtype("logspace", dtype, like)
+    wanted = made_dtype(dtype, like)
     return made if wanted is None else astype(made, wanted)
 
 
@@ -248,14 +244,14 @@ def geomspace(
     >>> gc.compile([], gc.geomspace(1, 8, 4, dim="t"))()
     array([1., 2., 4., 8.])
     """
-    nodes = common("geomspace", start, stop)
-    t = linspace(0.0, 1.0, num, dim=new_dim("geomspace", dim, *nodes), endpoint=endpoint)
+    nodes = common(start, stop)
+    t = linspace(0.0, 1.0, num, dim=new_dim(dim, *nodes), endpoint=endpoint)
     first, last = map(wrap, nodes)
     inside = promote(first.dtype, last.dtype, FLOAT)
     first, last, t = (astype(x, inside) for x in (first, last, t))
     made = where(t < 1, first * (last / first) ** t, last)  # the last is exact
     usual = of_numbers([start, stop], inside)
-    return astype(made, made_dtype("geomspace", dtype, like, usual))
+    return astype(made, made_dtype(dtype, like, usual))
 
 
 @parameters(
@@ -285,18 +281,17 @@ def one_hot(
            [1, 0, 0],
            [0, 0, 0]])
     """
-    node = single("one_hot", x)
+    node = single(x)
     if node.type.dtype.kind not in "iu":
-        cure = "cast it: x.astype('int64')"
-        raise refusal("one_hot", "positions are integers", node, cure=cure, kind=GraphTypeError)
-    place = new_places("one_hot", node, dim, classes)
-    return astype(equal(wrap(node), place), made_dtype("one_hot", dtype, like, default()))
+        raise type_refusal("positions are integers", node, cure="cast it: x.astype('int64')")
+    place = new_places(node, dim, classes)
+    return astype(equal(wrap(node), place), made_dtype(dtype, like, default()))
 
 
-def new_places(function: str, x: Node, dim: str, size: SizeLike) -> Tensor:
+def new_places(x: Node, dim: str, size: SizeLike) -> Tensor:
     """The positions along a dim that `x` does not have."""
-    name = new_dim(function, dim, x)
-    return iota(name, size_of(function, name, size))
+    name = new_dim(dim, x)
+    return iota(name, size_of(name, size))
 
 
 @parameters(
@@ -315,8 +310,8 @@ def vander(x: Operand, n: SizeLike, dim: str = "power", increasing: bool = False
     array([[1, 2, 4],
            [1, 3, 9]])
     """
-    node = single("vander", x)
-    exponent = new_places("vander", node, dim, n)
+    node = single(x)
+    exponent = new_places(node, dim, n)
     if not increasing:
         exponent = exponent.sizes[dim] - 1 - exponent
     return power(wrap(node), exponent)

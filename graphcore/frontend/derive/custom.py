@@ -7,13 +7,12 @@ from functools import wraps
 from typing import Any, ParamSpec, TypeVar, cast
 
 from graphcore.frontend.control.carries import aligned
-from graphcore.frontend.core.base import refusal, wrap
+from graphcore.frontend.core.base import refusal, type_refusal, wrap
 from graphcore.frontend.core.callbacks import callback, operand_names, require_function
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.tracing import close, constants, placeholder, traced_operands
 from graphcore.frontend.core.trees import Tree, flatten, paths
 from graphcore.ir.dtypes import differentiable
-from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node, recording
 from graphcore.ir.types import fits
@@ -38,12 +37,12 @@ def checkpoint(function: Callable[P, R]) -> Callable[P, R]:
     >>> gc.compile([x], gc.grad(y, x))([0.0, 1.0])
     array([ 0.54030231, -2.47834973])
     """
-    require_function("checkpoint", "function", function, "*operands")
+    require_function("function", function, "*operands")
 
     @wraps(function)
     def call(*operands: Any) -> Any:
         nodes, names, params, state = traced_operands(operands)
-        run = callback("checkpoint", "function", function, *operand_names(operands))
+        run = callback("function", function, *operand_names(operands))
         with recording() as built:
             ys, mirrored = flatten(run(*state), "result")
         closed = close(names, params, [y.node for y in ys], made=built)
@@ -104,16 +103,16 @@ def custom_pullback(
     >>> [v.round(6) for v in gc.compile([a], [z, gc.grad(z, a)])(1.0)]
     [np.float64(0.739085), np.float64(-0.297474)]
     """
-    require_function("custom_pullback", "function", function, "*operands")
-    require_function("custom_pullback", "pullback", pullback, "operands, result, ct")
+    require_function("function", function, "*operands")
+    require_function("pullback", pullback, "operands, result, ct")
     if pushforward is not None:
         arguments = "operands, result, tangents"
-        require_function("custom_pullback", "pushforward", pushforward, arguments)
+        require_function("pushforward", pushforward, arguments)
 
     @wraps(function)
     def call(*operands: Any) -> Any:
         nodes, names, params, state = traced_operands(operands)
-        run = callback("custom_pullback", "function", function, *operand_names(operands))
+        run = callback("function", function, *operand_names(operands))
         result = run(*state)
         ys, mirrored = flatten(result, "result")
         results = [y.node for y in ys]
@@ -152,7 +151,7 @@ def rule_results(
     role: str, rule: Callable[..., Tree], moving: str, values: tuple[Tree, ...], likes: list[Node]
 ) -> list[Node]:
     """The results of a rule, refused unless they are typed as `likes`."""
-    made = callback("custom_pullback", role, rule, "operands", "result", moving)(*values)
+    made = callback(role, rule, "operands", "result", moving)(*values)
     found, _ = flatten(made, role)
     wanted = [x.type for x in likes]
     matched = [aligned(x.node, type.dims) for x, type in zip(found, wanted)]
@@ -160,7 +159,7 @@ def rule_results(
         what = "operand" if role == "pullback" else "result"
         reason = f"the {role} returns {[str(x.node.type) for x in found]}"
         cure = f"return values of {[str(type) for type in wanted]}, one for each {what}"
-        raise refusal("custom_pullback", reason, *likes, cure=cure, kind=GraphTypeError)
+        raise type_refusal(reason, *likes, cure=cure)
     return matched
 
 
@@ -170,8 +169,7 @@ def closed_graph(params: list[Node], outputs: list[Node]) -> Graph:
     found = close(names, params, outputs, made=constants(outputs))
     if found.captured:
         reason = "the function or a rule of it captures a tensor"
-        cure = "pass it as an operand"
-        raise refusal("custom_pullback", reason, *found.captured, cure=cure)
+        raise refusal(reason, *found.captured, cure="pass it as an operand")
     return found.graphs[0]
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 from graphcore.analysis.paths import between, refuse_unknown
 from graphcore.frontend.core.arguments import check_word, names, order_set
-from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.base import Tensor, refusal, type_refusal, wrap
 from graphcore.frontend.core.calls import for_function
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import describe, is_function, single
@@ -16,8 +16,8 @@ from graphcore.frontend.core.trees import T, Tree, flatten
 from graphcore.ir.dtypes import differentiable
 from graphcore.ir.errors import GraphError, GraphTypeError
 from graphcore.ir.names import Hidden
-from graphcore.ir.node import Node, describe_operand, full_like, toposort
-from graphcore.ir.provenance import public_call, user_line
+from graphcore.ir.node import Node, full_like, toposort
+from graphcore.ir.provenance import public_call
 from graphcore.ir.sizes import Size
 from graphcore.ops import autodiff, leaf, named
 from graphcore.ops.named.dims import close_match
@@ -70,17 +70,16 @@ def grad(
     >>> gc.compile([x, w], gc.grad(w * x**2, w, per="row"))([1.0, 2.0, 3.0], 1.0)
     array([1., 4., 9.])
     """
-    y = tensor_to_differentiate("grad", y)
+    y = tensor_to_differentiate(y)
     if not (isinstance(per, tuple) and per == ()):
         return per_instance(y, wrt, per, disconnected)
     if y.dims:
         raise derivative_error(
-            "grad",
             f"the result has dims {y.dims}; a gradient is taken of one number",
             [y.node],
             "sum it first, name its instances with per=..., or use gc.pullback(y, wrt, ct)",
         )
-    return pullback_of("grad", [y.node], wrt, [full_like(y.node, 1)], disconnected)
+    return pullback_of([y.node], wrt, [full_like(y.node, 1)], disconnected)
 
 
 @parameters(
@@ -108,26 +107,26 @@ def value_and_grad(
     >>> gc.compile([x], gc.value_and_grad((x**2).sum(), x))([1.0, 2.0])
     (array(5.), array([2., 4.]))
     """
-    y = tensor_to_differentiate("value_and_grad", y)
+    y = tensor_to_differentiate(y)
     return y, grad(y, wrt, per=per, disconnected=disconnected)
 
 
-def tensor_to_differentiate(function: str, y: Tensor) -> Tensor:
+def tensor_to_differentiate(y: Tensor) -> Tensor:
     """The tensor to differentiate; of a Python function the error says how to write it."""
     if is_function(y):
         reason = f"takes the tensor to differentiate, not {describe(y)}"
-        raise refusal(function, reason, cure=for_function(function), kind=GraphTypeError)
-    return wrap(single(function, y))
+        raise type_refusal(reason, cure=for_function(public_call()))
+    return wrap(single(y))
 
 
 def per_instance(
     y: Tensor, wrt: T, per: str | Iterable[str] | EllipsisType, disconnected: str
 ) -> T:
     """The gradient of each instance: that of the sum with respect to `wrt` repeated along `per`."""
-    sources, rebuild = flatten(wrt, "grad: wrt")
+    sources, rebuild = flatten(wrt, "wrt")
     xs = [t.node for t in sources]
-    check("grad", [y.node], xs, disconnected)
-    (new, _), wide, _ = of_instances("grad", y.node, xs, per)
+    check([y.node], xs, disconnected)
+    (new, _), wide, _ = of_instances(y.node, xs, per)
     made = autodiff.pull([new], [*wide.values()], [full_like(new, 1)])
     found = dict(zip(wide, map(wrap, made), strict=True))
     gradients: T = rebuild([found[x] for x in xs])
@@ -135,18 +134,18 @@ def per_instance(
 
 
 def of_instances(
-    function: str, y: Node, xs: Sequence[Node], per: str | Iterable[str] | EllipsisType
+    y: Node, xs: Sequence[Node], per: str | Iterable[str] | EllipsisType
 ) -> tuple[tuple[Node, Axes], dict[Node, Node], tuple[str, ...]]:
     """`y` rebuilt from `xs` repeated along `per`, with its axes; the repeated `xs`; and the axes.
 
     Refused where the instances along an axis mix.
     """
     known = instance_sizes(y, xs)
-    axes = axes_of(y, xs, known) if per is ... else names(function, order_set(per), y)
+    axes = axes_of(y, xs, known) if per is ... else names(order_set(per), y)
     for axis in axes:
         if axis not in known:
             cure = close_match(axis, tuple(known))
-            raise derivative_error(function, f"per: no input has a dim {axis!r}", [y, *xs], cure)
+            raise derivative_error(f"per: no input has a dim {axis!r}", [y, *xs], cure)
     sizes = {axis: known[axis] for axis in axes}
     try:
         wide = repeat_source(xs, sizes, {}, [y])
@@ -159,14 +158,12 @@ def of_instances(
         how = f"{mixed.node.op.said} at {mixed.node.origin} {mixed.how}"
         reason = f"per: the instances along {mixed.axis!r} mix: {how}"
         cure = f"leave {mixed.axis!r} out of per, or do not bring its instances together"
-        raise derivative_error(function, reason, [y, *xs], cure) from None
+        raise derivative_error(reason, [y, *xs], cure) from None
     except GraphError as error:
         reason = (
             f"per: repeated along {', '.join(axes)}, wrt is refused: {str(error).splitlines()[0]}"
         )
-        raise derivative_error(
-            function, reason, [y, *xs], "check whether instances mix there"
-        ) from error
+        raise derivative_error(reason, [y, *xs], "check whether instances mix there") from error
     return (new, found.get(new, [own])[0]), wide, axes
 
 
@@ -194,7 +191,7 @@ def axes_of(y: Node, xs: Sequence[Node], known: dict[str, Size]) -> tuple[str, .
         if axes.count(axis) > 1:
             reason = f"per: dim {axis!r} of the result is another than that of its inputs"
             raise derivative_error(
-                "grad", reason, [y, *xs], "rename one of them, or name the instances' dims"
+                reason, [y, *xs], "rename one of them, or name the instances' dims"
             )
     return tuple(axes)
 
@@ -213,10 +210,10 @@ def pullback(y: Tree, wrt: T, ct: Tree, *, disconnected: Literal["error", "zero"
     >>> gc.compile([x, ct], gc.pullback(x**2, x, ct))([1.0, 2.0, 3.0], [1.0, 0.0, 10.0])
     array([ 2.,  0., 60.])
     """
-    ys, _ = flatten(y, "pullback: y")
-    cts, _ = flatten(ct, "pullback: ct")
-    matched = match_types("pullback", "cotangent", ys, cts)
-    return pullback_of("pullback", [t.node for t in ys], wrt, matched, disconnected)
+    ys, _ = flatten(y, "y")
+    cts, _ = flatten(ct, "ct")
+    matched = match_types("cotangent", ys, cts)
+    return pullback_of([t.node for t in ys], wrt, matched, disconnected)
 
 
 @parameters(
@@ -238,7 +235,7 @@ def pushforward(
     >>> gc.compile([x, v], gc.pushforward((x**2).sum(), x, v))([1.0, 2.0, 3.0], [1.0, 0.0, 10.0])
     array(62.)
     """
-    return pushforward_of("pushforward", y, wrt, tangent, disconnected)
+    return pushforward_of(y, wrt, tangent, disconnected)
 
 
 def stop_gradient(x: Tensor) -> Tensor:
@@ -249,70 +246,68 @@ def stop_gradient(x: Tensor) -> Tensor:
     >>> gc.compile([x], gc.grad((x * gc.stop_gradient(x)).sum(), x))([2.0, 3.0])
     array([2., 3.])
     """
-    return wrap(autodiff.stop_gradient(single("stop_gradient", x)))
+    return wrap(autodiff.stop_gradient(single(x)))
 
 
-def pullback_of(name: str, ys: list[Node], wrt: T, cts: list[Node], disconnected: str) -> T:
+def pullback_of(ys: list[Node], wrt: T, cts: list[Node], disconnected: str) -> T:
     """The one pullback node; its results in the structure of `wrt`."""
-    sources, rebuild = flatten(wrt, f"{name}: wrt")
+    sources, rebuild = flatten(wrt, "wrt")
     xs = [t.node for t in sources]
-    check(name, ys, xs, disconnected)
+    check(ys, xs, disconnected)
     ys, xs = shield(ys, xs)
     cotangents: T = rebuild([*map(wrap, autodiff.pull(ys, xs, cts))])
     return cotangents
 
 
-def pushforward_of(name: str, y: T, wrt: Tree, tangent: Tree, disconnected: str) -> T:
+def pushforward_of(y: T, wrt: Tree, tangent: Tree, disconnected: str) -> T:
     """The one pushforward node; its results in the structure of `y`."""
-    results, rebuild = flatten(y, f"{name}: y")
-    sources, _ = flatten(wrt, f"{name}: wrt")
-    tangents, _ = flatten(tangent, f"{name}: tangent")
-    matched = match_types(name, "tangent", sources, tangents)
+    results, rebuild = flatten(y, "y")
+    sources, _ = flatten(wrt, "wrt")
+    tangents, _ = flatten(tangent, "tangent")
+    matched = match_types("tangent", sources, tangents)
     ys, xs = [t.node for t in results], [t.node for t in sources]
-    check(name, ys, xs, disconnected)
+    check(ys, xs, disconnected)
     ys, xs = shield(ys, xs)
     tangents_of_y: T = rebuild([*map(wrap, autodiff.push(ys, xs, matched))])
     return tangents_of_y
 
 
-def match_types(
-    name: str, what: str, primals: Sequence[Tensor], others: Sequence[Tensor]
-) -> list[Node]:
+def match_types(what: str, primals: Sequence[Tensor], others: Sequence[Tensor]) -> list[Node]:
     """Each tangent or cotangent with its dims in the order of its primal, and in its dtype."""
     if len(primals) != len(others):
         nodes = [x.node for x in (*primals, *others)]
         reason = f"{len(others)} {what}s for {len(primals)} tensors"
-        raise derivative_error(name, reason, nodes, f"give one {what} for each")
+        raise derivative_error(reason, nodes, f"give one {what} for each")
     matched = []
     for x, t in zip(primals, others, strict=True):
         if set(x.dims) != set(t.dims):
             reason = f"the {what} has dims {t.dims}, not {x.dims}"
-            raise derivative_error(name, reason, [x.node, t.node], f"give the {what} the same dims")
+            raise derivative_error(reason, [x.node, t.node], f"give the {what} the same dims")
         matched.append(t.astype(x.dtype).transpose(*x.dims).node)
     return matched
 
 
-def check(name: str, ys: list[Node], wrt: list[Node], disconnected: str) -> None:
+def check(ys: list[Node], wrt: list[Node], disconnected: str) -> None:
     """Refuses tensors that have no derivative, before anything is built."""
-    check_word(name, "disconnected", disconnected, ("error", "zero"), *ys)
+    check_word("disconnected", disconnected, ("error", "zero"), *ys)
     for y in ys:
         if not differentiable(y.type.dtype):
             cure = "if it should be a number, cast it: y.astype('float64')"
-            raise derivative_error(name, f"the result is {y.type.dtype}, not a float", [y], cure)
+            raise derivative_error(f"the result is {y.type.dtype}, not a float", [y], cure)
     for x in wrt:
         if not differentiable(x.type.dtype):
             cure = "declare it as a float; integers and bool carry no derivative"
             raise derivative_error(
-                name, f"cannot differentiate with respect to {x.type.dtype} values", [x], cure
+                f"cannot differentiate with respect to {x.type.dtype} values", [x], cure
             )
     if disconnected == "error":
-        refuse_disconnected(name, ys, wrt)
+        refuse_disconnected(ys, wrt)
     moving = between(ys, wrt)
     for node in moving:
         refuse_unknown(node, moving)
 
 
-def refuse_disconnected(name: str, ys: list[Node], wrt: list[Node]) -> None:
+def refuse_disconnected(ys: list[Node], wrt: list[Node]) -> None:
     """Refuses a part of `wrt` that reaches no result through float values."""
     reached: set[Node] = set(ys)
     for node in reversed(list(toposort(ys))):
@@ -321,7 +316,7 @@ def refuse_disconnected(name: str, ys: list[Node], wrt: list[Node]) -> None:
     for x in wrt:
         if x not in reached:
             reason, cure = disconnection(x, ys)
-            raise derivative_error(name, reason, [x, *ys], cure)
+            raise derivative_error(reason, [x, *ys], cure)
 
 
 def disconnection(x: Node, ys: list[Node]) -> tuple[str, str]:
@@ -350,10 +345,9 @@ def disconnection(x: Node, ys: list[Node]) -> tuple[str, str]:
     return "the result does not depend on it through float values", cure
 
 
-def derivative_error(name: str, reason: str, operands: Sequence[Node], cure: str) -> GraphTypeError:
-    """The error with its operands, the user's line and the cure."""
-    lines = [f"{public_call(name)}: {reason}", *[describe_operand(x, reason) for x in operands]]
-    return GraphTypeError("\n".join([*lines, f"  asked at {user_line()}", f"  cure: {cure}"]))
+def derivative_error(reason: str, operands: Sequence[Node], cure: str) -> GraphError:
+    """The error for a derivative that cannot be asked for."""
+    return refusal(reason, *operands, cure=cure, kind=GraphTypeError, where="asked")
 
 
 def shield(ys: list[Node], wrt: list[Node]) -> tuple[list[Node], list[Node]]:

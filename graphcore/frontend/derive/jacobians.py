@@ -87,11 +87,11 @@ def jacobian(
     >>> gc.jacobian(x * w, w, per="row")
     <Tensor: f64[row=2, col=2, col'=2]>
     """
-    ys, mirrored = flatten(y, "jacobian: y")
-    xs, rebuild = flatten(wrt, "jacobian: wrt")
-    check("jacobian", [t.node for t in ys], [t.node for t in xs], "error")
+    ys, mirrored = flatten(y, "y")
+    xs, rebuild = flatten(wrt, "wrt")
+    check([t.node for t in ys], [t.node for t in xs], "error")
     if mode is not None:
-        check_word("jacobian", "mode", mode, get_args(Mode), *ys)
+        check_word("mode", mode, get_args(Mode), *ys)
     return mirrored([rebuild(rows_of(one, xs, per, mode)) for one in ys])
 
 
@@ -133,7 +133,7 @@ def hvp(y: Tensor, wrt: T, v: Tree) -> T:
     >>> gc.compile([x, v], gc.hvp((x**3).sum(), x, v))([1.0, 2.0], [1.0, 10.0])
     array([  6., 120.])
     """
-    return pushforward_of("hvp", grad(y, wrt), wrt, v, "error")
+    return pushforward_of(grad(y, wrt), wrt, v, "error")
 
 
 def rows_of(
@@ -143,12 +143,12 @@ def rows_of(
     axes: tuple[str, ...] = ()
     if not (isinstance(per, tuple) and per == ()):
         nodes = [x.node for x in xs]
-        (new, along), wide, axes = of_instances("jacobian", y.node, nodes, per)
+        (new, along), wide, axes = of_instances(y.node, nodes, per)
         for axis in axes:
             if axis not in new.type.sizes or along.get(axis) != (axis,):
                 reason = f"per: no dim of the result has the instances along {axis!r} alone"
                 cure = f"unstack it, or rename it to {axis!r}"
-                raise derivative_error("jacobian", reason, [y.node, *nodes], cure)
+                raise derivative_error(reason, [y.node, *nodes], cure)
         y, xs = wrap(new), [wrap(wide[node]) for node in nodes]
     in_use = dims_in_use([y.node, *[x.node for x in xs]])
     if (mode or fewer(y, xs, axes)) == "reverse":

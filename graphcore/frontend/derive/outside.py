@@ -69,10 +69,10 @@ def callback(
     >>> gc.compile([x], gc.grad(f(x).sum(), x))([[2.0, 3.0]]).round(4)
     array([[-0.9375, -0.1981]])
     """
-    require_function("callback", "function", function, "*operands")
-    templates, mirrored = flatten(result, "callback: result")
+    require_function("function", function, "*operands")
+    templates, mirrored = flatten(result, "result")
     labels = tuple(path for path, _ in paths(result, "result"))
-    known = None if dims is None else names("callback", dims)
+    known = None if dims is None else names(dims)
     apart = partial(paths, path="result")
     plain: dict[int, outside.Function] = {}
 
@@ -85,7 +85,7 @@ def callback(
         for dim in known or ():
             if not any(dim in x.type.dims for x in nodes):
                 cure = close_match(dim, tuple({d: None for x in nodes for d in x.type.dims}))
-                raise refusal("callback", f"no operand has a dim {dim!r}", *nodes, cure=cure)
+                raise refusal(f"no operand has a dim {dim!r}", *nodes, cure=cure)
         node = outside.callback(
             *nodes,
             function=held,
@@ -107,6 +107,6 @@ def callback(
     if pullback is None:
         if pushforward is not None:
             cure = "give pullback as well: both modes are derived from it"
-            raise refusal("callback", "there is a pushforward, but no pullback", cure=cure)
+            raise refusal("there is a pushforward, but no pullback", cure=cure)
         return wraps(function, updated=())(run)
     return wraps(function, updated=())(custom_pullback(run, pullback, pushforward))

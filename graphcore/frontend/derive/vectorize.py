@@ -8,13 +8,12 @@ from itertools import count
 from graphcore.frontend.control.branches import one_of
 from graphcore.frontend.control.stopped import for_members
 from graphcore.frontend.core.arguments import mapping
-from graphcore.frontend.core.base import Base, Tensor, brief, refusal, wrap
+from graphcore.frontend.core.base import Base, Tensor, brief, refusal, type_refusal, wrap
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.trees import T, flatten
 from graphcore.frontend.core.values_as_sizes import refuse_computed
 from graphcore.frontend.shape.dims import broadcast_to, in_order
 from graphcore.ir import trace
-from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.graph import Graph
 from graphcore.ir.names import ValueOf, hidden_names
 from graphcore.ir.node import Attrs, Node, full_like, toposort
@@ -57,18 +56,17 @@ def vectorize(outputs: T, replace: Mapping[Tensor, Tensor]) -> T:
     array([[ 6., 12.],
            [18.,  0.]])
     """
-    tensors, rebuild = flatten(outputs, "vectorize: outputs")
-    replace = mapping("vectorize", replace, None, "{x: x_with_more_dims}")
+    tensors, rebuild = flatten(outputs, "outputs")
+    replace = mapping(replace, None, "{x: x_with_more_dims}")
     for old, wide in replace.items():
         for x in (old, wide):
             if not isinstance(x, Base):
                 cure = "write {x: x_with_more_dims}"
-                reason = f"{brief(x)} is not a tensor"
-                raise refusal("vectorize", reason, cure=cure, kind=GraphTypeError)
+                raise type_refusal(f"{brief(x)} is not a tensor", cure=cure)
         if not set(old.dims) <= set(wide.dims) or old.dtype != wide.dtype:
             reason = f"{wide.node.type} cannot stand for {old.node.type}"
             cure = "keep the dtype and all dims, and add new ones"
-            raise refusal("vectorize", reason, old, wide, cure=cure, kind=GraphTypeError)
+            raise type_refusal(reason, old, wide, cure=cure)
     refuse_computed([t.node for t in tensors], [old.node for old in replace])
     roots, new = fit_sizes([t.node for t in tensors], {o.node: w.node for o, w in replace.items()})
     in_use = dims_in_use(roots)
@@ -119,7 +117,7 @@ def of_its_sizes(wide: Node, old: Node) -> Node:
         if same(size, wide.type.size(dim)) is False:
             reason = f"dim {dim!r} has sizes {size} and {wide.type.size(dim)}"
             cure = "give both the same size, or build the program on an input of unknown size"
-            raise refusal("vectorize", reason, old, wide, cure=cure)
+            raise refusal(reason, old, wide, cure=cure)
     return broadcast_to(wide, wide.type.sizes | old.type.sizes).node
 
 
@@ -153,8 +151,7 @@ def named_back(y: Node, inner: Mapping[str, str]) -> Node:
     for dim, name in inner.items():
         if {dim, name} <= y.type.sizes.keys():
             cure = f"rename the new dim {dim!r}"
-            reason = f"dim {dim!r} is not new: a result has it already"
-            raise refusal("vectorize", reason, y, cure=cure)
+            raise refusal(f"dim {dim!r} is not new: a result has it already", y, cure=cure)
     return rename_dims(y, back)
 
 

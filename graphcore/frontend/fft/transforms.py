@@ -80,8 +80,8 @@ def fft(x: Operand, dim: str | None = None, n: SizeLike = None, norm: Norm = "ba
     >>> gc.compile([], gc.fft.fft(gc.constant([1.0, 2.0, 3.0, 4.0], "time"), dim="time"))()
     array([10.+0.j, -2.+2.j, -2.+0.j, -2.-2.j])
     """
-    node, size, dim = resize("fft", x, dim, n)
-    return scale("fft", named.fft(node, dim=dim, inverse=False), size, norm)
+    node, size, dim = resize(x, dim, n)
+    return scale(named.fft(node, dim=dim, inverse=False), size, norm)
 
 
 @parameters(**TRANSFORMED)
@@ -92,8 +92,8 @@ def ifft(x: Operand, dim: str | None = None, n: SizeLike = None, norm: Norm = "b
     >>> gc.compile([], gc.fft.ifft(gc.constant([4.0, 0.0, 0.0, 0.0], "time"), dim="time"))()
     array([1.+0.j, 1.+0.j, 1.+0.j, 1.+0.j])
     """
-    node, size, dim = resize("ifft", x, dim, n)
-    return scale("ifft", named.fft(node, dim=dim, inverse=True), size, inverse_of("ifft", norm))
+    node, size, dim = resize(x, dim, n)
+    return scale(named.fft(node, dim=dim, inverse=True), size, inverse_of(norm))
 
 
 @parameters(**TRANSFORMED)
@@ -104,8 +104,8 @@ def rfft(x: Operand, dim: str | None = None, n: SizeLike = None, norm: Norm = "b
     >>> gc.compile([], gc.fft.rfft(gc.constant([1.0, 2.0, 3.0, 4.0], "time"), dim="time"))()
     array([10.+0.j, -2.+2.j, -2.+0.j])
     """
-    node, size, dim = resize("rfft", x, dim, n)
-    return scale("rfft", named.rfft(node, dim=dim), size, norm)
+    node, size, dim = resize(x, dim, n)
+    return scale(named.rfft(node, dim=dim), size, norm)
 
 
 @parameters(**TRANSFORMED)
@@ -121,12 +121,12 @@ def irfft(
     >>> gc.compile([], gc.fft.irfft(z, dim="time"))()
     array([1., 2., 3., 4.])
     """
-    node = single("irfft", x)
-    dim = dim_of("irfft", node, dim)
-    size = 2 * (node.type.size(dim) - 1) if n is None else size_of("irfft", dim, n)
-    half, _, dim = resize("irfft", wrap(node), dim, size // 2 + 1)
+    node = single(x)
+    dim = dim_of(node, dim)
+    size = 2 * (node.type.size(dim) - 1) if n is None else size_of(dim, n)
+    half, _, dim = resize(wrap(node), dim, size // 2 + 1)
     made = named.irfft(half, dim=dim, size=size)
-    return scale("irfft", made, size, inverse_of("irfft", norm))
+    return scale(made, size, inverse_of(norm))
 
 
 @parameters(**TRANSFORMED)
@@ -137,7 +137,7 @@ def hfft(x: Operand, dim: str | None = None, n: SizeLike = None, norm: Norm = "b
     >>> gc.compile([], gc.fft.hfft(gc.constant([1.0, 2.0, 3.0], "time"), dim="time"))()
     array([ 8., -2.,  0., -2.])
     """
-    return irfft(conjugate(x), dim, n, inverse_of("hfft", norm))
+    return irfft(conjugate(x), dim, n, inverse_of(norm))
 
 
 @parameters(**TRANSFORMED)
@@ -151,7 +151,7 @@ def ihfft(
     >>> gc.compile([], gc.fft.ihfft(z, dim="time"))().shape
     (4,)
     """
-    return conjugate(rfft(x, dim, n, inverse_of("ihfft", norm)))
+    return conjugate(rfft(x, dim, n, inverse_of(norm)))
 
 
 @parameters(**ALL_TRANSFORMED)
@@ -168,7 +168,7 @@ def fftn(
     >>> gc.fft.fftn(x, n={"col": 8}).sizes
     {'row': 2, 'col': 8}
     """
-    return dim_by_dim(fft, "fftn", x, dim, n, norm)
+    return dim_by_dim(fft, x, dim, n, norm)
 
 
 @parameters(**ALL_TRANSFORMED)
@@ -183,7 +183,7 @@ def ifftn(
     array([[1.+0.j, 1.+0.j],
            [1.+0.j, 1.+0.j]])
     """
-    return dim_by_dim(ifft, "ifftn", x, dim, n, norm)
+    return dim_by_dim(ifft, x, dim, n, norm)
 
 
 @parameters(**ALL_TRANSFORMED)
@@ -198,10 +198,10 @@ def rfftn(
     array([[10.+0.j, -2.+0.j],
            [-4.+0.j,  0.+0.j]])
     """
-    *others, last = dims_to_transform("rfftn", x, dim)
-    sizes = sizes_of("rfftn", x, (*others, last), n)
+    *others, last = dims_to_transform(x, dim)
+    sizes = sizes_of(x, (*others, last), n)
     made = rfft(x, last, sizes.pop(last, None), norm)
-    return dim_by_dim(fft, "rfftn", made, others, sizes, norm)
+    return dim_by_dim(fft, made, others, sizes, norm)
 
 
 @parameters(**ALL_TRANSFORMED)
@@ -216,10 +216,10 @@ def irfftn(
     array([[1., 2.],
            [3., 4.]])
     """
-    *others, last = dims_to_transform("irfftn", x, dim)
-    sizes = sizes_of("irfftn", x, (*others, last), n)
+    *others, last = dims_to_transform(x, dim)
+    sizes = sizes_of(x, (*others, last), n)
     size = sizes.pop(last, None)
-    return irfft(dim_by_dim(ifft, "irfftn", x, others, sizes, norm), last, size, norm)
+    return irfft(dim_by_dim(ifft, x, others, sizes, norm), last, size, norm)
 
 
 @parameters(dim="The dims to shift: one name, several, or None for all.")
@@ -230,7 +230,7 @@ def fftshift(x: Operand, dim: Dim = None) -> Tensor:
     >>> gc.compile([], gc.fft.fftshift(gc.constant([0, 1, -2, -1], "time"), "time"))()
     array([-2, -1,  0,  1])
     """
-    return half_rolled("fftshift", x, dim, 1)
+    return half_rolled(x, dim, 1)
 
 
 @parameters(dim="The dims to shift: one name, several, or None for all.")
@@ -241,13 +241,13 @@ def ifftshift(x: Operand, dim: Dim = None) -> Tensor:
     >>> gc.compile([], gc.fft.ifftshift(gc.constant([-2, -1, 0, 1], "time"), "time"))()
     array([ 0,  1, -2, -1])
     """
-    return half_rolled("ifftshift", x, dim, -1)
+    return half_rolled(x, dim, -1)
 
 
-def half_rolled(function: str, x: Operand, dim: Dim, sign: int) -> Tensor:
+def half_rolled(x: Operand, dim: Dim, sign: int) -> Tensor:
     """`x` rolled along dims by half their size, forwards or backwards."""
-    value = wrap(single(function, x))
-    dims = ordered_dims(function, value, order_set(dim))
+    value = wrap(single(x))
+    dims = ordered_dims(value, order_set(dim))
     return roll(value, {name: sign * (value.sizes[name] // 2) for name in dims})
 
 
@@ -274,11 +274,11 @@ def fftfreq(
     >>> gc.compile([], gc.fft.fftfreq(4, dim="time"))()
     array([ 0.  ,  0.25, -0.5 , -0.25])
     """
-    size = size_of("fftfreq", dim, n)
+    size = size_of(dim, n)
     half = (size + 1) // 2
     k = arange(size, dim=dim, dtype=default())
     made = where(k >= half, k - size, k) / size / d
-    wanted = made_dtype("fftfreq", dtype, like)
+    wanted = made_dtype(dtype, like)
     return made if wanted is None else astype(made, wanted)
 
 
@@ -297,69 +297,65 @@ def rfftfreq(
     >>> gc.compile([], gc.fft.rfftfreq(4, dim="time"))()
     array([0.  , 0.25, 0.5 ])
     """
-    size = size_of("rfftfreq", dim, n)
+    size = size_of(dim, n)
     made = arange(size // 2 + 1, dim=dim, dtype=default()) / size / d
-    wanted = made_dtype("rfftfreq", dtype, like)
+    wanted = made_dtype(dtype, like)
     return made if wanted is None else astype(made, wanted)
 
 
 def dim_by_dim(
     function: Callable[..., Tensor],
-    name: str,
     x: Operand,
     dim: Dim,
     n: Mapping[str, SizeLike] | None,
     norm: Norm,
 ) -> Tensor:
     """A transform along one dim after another."""
-    made = wrap(single(name, x))
-    dims = ordered_dims(name, made, order_set(dim))
-    sizes = sizes_of(name, made, dims, n)
+    made = wrap(single(x))
+    dims = ordered_dims(made, order_set(dim))
+    sizes = sizes_of(made, dims, n)
     for one in dims:
         made = function(made, one, sizes.get(one), norm)
     return made
 
 
 def sizes_of(
-    function: str, x: Operand, dims: tuple[str, ...], n: Mapping[str, SizeLike] | None
+    x: Operand, dims: tuple[str, ...], n: Mapping[str, SizeLike] | None
 ) -> dict[str, SizeLike]:
     """The sizes that are given for some of `dims`."""
-    node = single(function, x)
-    sizes = mapping(function, {} if n is None else n, None, "n={'dim': 8}", node)
+    node = single(x)
+    sizes = mapping({} if n is None else n, None, "n={'dim': 8}", node)
     for dim in sizes:
         if dim not in dims:
             cure = close_match(str(dim), dims)
-            reason = f"n has a size for {dim!r}, which is not transformed"
-            raise refusal(function, reason, node, cure=cure)
+            raise refusal(f"n has a size for {dim!r}, which is not transformed", node, cure=cure)
     return sizes
 
 
-def ordered_dims(function: str, x: Operand, dim: Dim) -> tuple[str, ...]:
+def ordered_dims(x: Operand, dim: Dim) -> tuple[str, ...]:
     """The dims, in the order given."""
-    node = single(function, x)
-    dims = dims_of(function, node, dim, ordered=True)
-    require_dims(function, node, dims)
+    node = single(x)
+    dims = dims_of(node, dim, ordered=True)
+    require_dims(node, dims)
     return dims
 
 
-def dims_to_transform(function: str, x: Operand, dim: Dim) -> tuple[str, ...]:
+def dims_to_transform(x: Operand, dim: Dim) -> tuple[str, ...]:
     """The dims, in the order given; refused if there is none."""
-    dims = ordered_dims(function, x, dim)
+    dims = ordered_dims(x, dim)
     if not dims:
-        raise refusal(
-            function, "there is no dim to transform", single(function, x), cure="name one"
-        )
+        raise refusal("there is no dim to transform", single(x), cure="name one")
     return dims
 
 
-def resize(function: str, x: Operand, dim: str | None, n: SizeLike) -> tuple[Node, Size, str]:
+def resize(x: Operand, dim: str | None, n: SizeLike) -> tuple[Node, Size, str]:
     """The operand, cut or padded with zeros to size `n` of the dim, this size, and the dim."""
-    node = single(function, x)
-    dim = dim_of(function, node, dim)
+    node = single(x)
+    dim = dim_of(node, dim)
     own = node.type.size(dim)
     if n is None:
         return node, own, dim
-    size = size_of(function, dim, n)
+    size = size_of(dim, n)
     if size is own or size == own:
         return node, own, dim
     kept, more = minimum(own, size), maximum(size - own, 0)
@@ -367,16 +363,16 @@ def resize(function: str, x: Operand, dim: str | None, n: SizeLike) -> tuple[Nod
     return pad(cut, {dim: (0, more)}, constant_values=0).node, size, dim
 
 
-def inverse_of(function: str, norm: Any) -> Any:
+def inverse_of(norm: Any) -> Any:
     """The norm of the forward transform that has the factor of the inverse one with `norm`."""
-    check_word(function, "norm", norm, INVERSE)
+    check_word("norm", norm, INVERSE)
     return INVERSE[norm]
 
 
-def scale(function: str, node: Node, size: Size, norm: Any) -> Tensor:
+def scale(node: Node, size: Size, norm: Any) -> Tensor:
     """A transform with its factor: "forward" divides by the size."""
     made = wrap(node)
-    if inverse_of(function, norm) == "forward":
+    if inverse_of(norm) == "forward":
         return made
     if norm == "forward":
         return made / size

@@ -43,14 +43,14 @@ def dropna(
     >>> gc.compile([], gc.dropna(x, "t"))()
     array([1., 3.])
     """
-    node = single("dropna", x)
-    name = dim_of("dropna", node, dim)
-    check_word("dropna", "how", how, ("any", "all"), node)
+    node = single(x)
+    name = dim_of(node, dim)
+    check_word("how", how, ("any", "all"), node)
     there = notnull(wrap(node)).node
     others = tuple(other for other in node.type.dims if other != name)
     if thresh is not None:
         seen = astype(wrap(there), INT).node
-        mask = (wrap(named.sum_(seen, dims=others)) >= whole("dropna", thresh, "thresh", node)).node
+        mask = (wrap(named.sum_(seen, dims=others)) >= whole(thresh, "thresh", node)).node
     else:
         mask = (named.all_ if how == "any" else named.any_)(there, dims=others)
     return isel(wrap(node), {name: wrap(mask)}, size={name: size})
@@ -78,10 +78,10 @@ def where(
     """
     if not drop:
         if size is not None:
-            raise refusal("where", "takes a size with drop=True", single("where", x),
+            raise refusal("takes a size with drop=True", single(x),
                           cure="give drop=True, or leave the size out")  # fmt: skip
         return keep_where(x, condition, other)
-    node, mask = single("where", x), single("where", condition)
+    node, mask = single(x), single(condition)
     dims = tuple(dim for dim in mask.type.dims if dim in node.type.dims)
     masks = {dim: wrap(held_along(mask, dim)) for dim in dims}
     sizes: Any = size if isinstance(size, Mapping) else dict.fromkeys(dims, size)
@@ -90,7 +90,7 @@ def where(
         held = {dim: mask for dim, mask in masks.items() if dim in t.dims}
         return isel(t, held, size={dim: sizes.get(dim) for dim in held}) if held else t
 
-    filled = None if other is None else left(wrap(single("where", other)))
+    filled = None if other is None else left(wrap(single(other)))
     return keep_where(left(wrap(node)), left(wrap(mask)), filled)
 
 

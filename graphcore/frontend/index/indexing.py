@@ -18,14 +18,14 @@ from graphcore.frontend.core.arguments import (
     present,
     require_sign,
 )
-from graphcore.frontend.core.base import Base, Tensor, brief, refusal, wrap
+from graphcore.frontend.core.base import Base, Tensor, brief, refusal, type_refusal, wrap
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, array, is_labelled, scalar, single
 from graphcore.frontend.core.unnamed import keep_dims
 from graphcore.frontend.core.values_as_sizes import value_of
 from graphcore.frontend.shape.dims import with_size
 from graphcore.ir.dtypes import INT
-from graphcore.ir.errors import GraphIndexError, GraphTypeError
+from graphcore.ir.errors import GraphIndexError
 from graphcore.ir.node import Node
 from graphcore.ir.provenance import calling_library
 from graphcore.ir.sizes import Expression, Size, lower_bound, maximum, minimum, same, upper_bound
@@ -89,11 +89,11 @@ def isel(
     >>> gc.isel(x, row=0, col=("pick", [0, 2, 1, 0]))
     <Tensor: i64[pick=4]>
     """
-    node = single("isel", x)
+    node = single(x)
     if size is not None and "size" in node.type.dims and indexers is None:
         indexers_kwargs["size"], size = size, None  # a dim of that name
-    wanted = mapping("isel", indexers, indexers_kwargs, "{'dim': 0}", node)
-    dims = present("isel", node, names("isel", tuple(wanted), node), missing_dims)
+    wanted = mapping(indexers, indexers_kwargs, "{'dim': 0}", node)
+    dims = present(node, names(tuple(wanted), node), missing_dims)
     indexers = {dim: wanted[dim] for dim in node.type.dims if dim in dims}
     return wrap(select_by_name(node, indexers, size))
 
@@ -191,7 +191,7 @@ def outside(x: Node, dim: str, at: object, size: int) -> GraphIndexError:
     """The error for a position that is outside its dim."""
     cure = f"positions run from {-size} to {size - 1}" if size else "the dim is empty"
     reason = f"position {at} is outside dim {dim!r}, which has size {size}"
-    error = refusal("isel", reason, x, cure=cure, kind=GraphIndexError)
+    error = refusal(reason, x, cure=cure, kind=GraphIndexError)
     assert isinstance(error, GraphIndexError)
     return error
 
@@ -200,8 +200,8 @@ def slice_range(x: Node, dim: str, given: slice, size: Size) -> Range:
     """The positions that a Python slice selects from a dim of any size."""
     step = 1 if given.step is None else slice_number(x, dim, given.step)
     if step == 0:
-        raise refusal("isel", f"the step of dim {dim!r} is 0", x, cure="use a nonzero integer")
-    require_sign("isel", step, x)
+        raise refusal(f"the step of dim {dim!r} is 0", x, cure="use a nonzero integer")
+    require_sign(step, x)
     # Only the ends that count are kept inside: where the other two cross, the length is 0.
     if isinstance(step, Expression) or step > 0:
         start = maximum(slice_end(x, dim, given.start, size, 0), 0)
@@ -227,8 +227,7 @@ def slice_end(x: Node, dim: str, given: Any, size: Size, default: Size) -> Size:
         return found if found >= 0 else size + found
     if lower_bound(found) is None and upper_bound(found) is not None:
         cure = f"count from the start: {size} - ..."
-        reason = f"the end {found} of a slice of dim {dim!r} is negative"
-        raise refusal("isel", reason, x, cure=cure)
+        raise refusal(f"the end {found} of a slice of dim {dim!r} is negative", x, cure=cure)
     return found
 
 
@@ -237,13 +236,12 @@ def slice_number(x: Node, dim: str, given: Any) -> Size:
     if isinstance(given, Expression):
         return given
     if isinstance(given, Base):
-        return value_of("isel", f"an end or step of a slice of dim {dim!r}", given)
+        return value_of(f"an end or step of a slice of dim {dim!r}", given)
     try:
         return operator.index(given)
     except TypeError:
         cure = "slices take integers and sizes; use positions for anything else"
-        reason = f"slice of dim {dim!r} with {given!r}"
-        raise refusal("isel", reason, x, cure=cure, kind=GraphTypeError) from None
+        raise type_refusal(f"slice of dim {dim!r} with {given!r}", x, cure=cure) from None
 
 
 def known_positions(
@@ -254,13 +252,13 @@ def known_positions(
         return indexer.dims, indexer.node.attrs["value"].array
     if isinstance(indexer, tuple) and len(indexer) == 2 and isinstance(indexer[0], (str, tuple)):
         if isinstance(indexer[1], Base):
-            new = dict(zip(indexer[1].dims, names("isel", indexer[0])))
+            new = dict(zip(indexer[1].dims, names(indexer[0])))
             cure = f"a tensor has dims of its own: x.isel({dim}=index.rename({new}))"
             reason = f"the index of dim {dim!r} is a pair of names and a tensor"
-            raise refusal("isel", reason, x, indexer[1], cure=cure, kind=GraphTypeError)
-        return names("isel", indexer[0]), lift.as_array("isel", indexer[1], x)
+            raise type_refusal(reason, x, indexer[1], cure=cure)
+        return names(indexer[0]), lift.as_array(indexer[1], x)
     if is_labelled(indexer):
-        return tuple(indexer.dims), lift.as_array("isel", indexer.values, x)
+        return tuple(indexer.dims), lift.as_array(indexer.values, x)
     return (dim,), unnamed_positions(x, dim, indexer)
 
 
@@ -272,14 +270,13 @@ def unnamed_positions(x: Node, dim: str, indexer: Any) -> np.ndarray[Any, Any]:
         cure = f"a pair is a tuple, ({words[0]!r}, index)" if pair else ""
         cure = cure or f"index by dims with a dict: x[{{{words[0]!r}: position}}]"
         reason = f"dim {dim!r} is indexed by a list with text, {brief(indexer)}"
-        raise refusal("isel", reason, x, cure=cure, kind=GraphTypeError)
+        raise type_refusal(reason, x, cure=cure)
     listed = isinstance(indexer, (list, tuple, range, np.ndarray))
-    values = lift.as_array("isel", indexer, x) if listed else None
+    values = lift.as_array(indexer, x) if listed else None
     if values is None or values.ndim > 1:
         shown = "an array of several axes" if values is not None else brief(indexer)
         cure = "use an integer, a slice, a list, a tensor, or (dims, array)"
-        reason = f"dim {dim!r} cannot be indexed by {shown}"
-        raise refusal("isel", reason, x, cure=cure, kind=GraphTypeError)
+        raise type_refusal(f"dim {dim!r} cannot be indexed by {shown}", x, cure=cure)
     return values
 
 
@@ -293,8 +290,7 @@ def integers(x: Node, dim: str, index: Node) -> Node:
     if index.type.dtype.kind in "iu":
         return index
     cure = "positions are integers, and masks are bool"
-    reason = f"dim {dim!r} cannot be indexed by {index.type}"
-    raise refusal("isel", reason, x, index, cure=cure, kind=GraphTypeError)
+    raise type_refusal(f"dim {dim!r} cannot be indexed by {index.type}", x, index, cure=cure)
 
 
 def sizes_kept(x: Node, indexers: Mapping[str, Any], size: Any) -> Mapping[str, Any]:
@@ -307,7 +303,7 @@ def sizes_kept(x: Node, indexers: Mapping[str, Any], size: Any) -> Mapping[str, 
     if isinstance(size, Mapping) or len(masks) != 1:
         cure = "give a dict by dim, size={'row': 3}" if masks else "leave it out"
         reason = f"size={brief(size)} is for what one mask keeps, and there are {len(masks)}"
-        raise refusal("isel", reason, x, cure=cure)
+        raise refusal(reason, x, cure=cure)
     return {masks[0]: size}
 
 
@@ -323,8 +319,8 @@ def kept_by_mask(x: Node, dim: str, mask: Node, wanted: Any) -> tuple[Node, Node
     if mask.type.dims != (dim,) or same(size, mask.type.size(dim)) is False:
         reason = f"a mask {mask.type} for dim {dim!r} of size {size}"
         cure = "a mask has the one dim it picks from, and its size; gc.nonzero takes one of several"
-        raise refusal("isel", reason, x, mask, cure=cure, kind=GraphIndexError)
-    at, exact = true_positions("isel", mask, dim, dim, wanted)
+        raise refusal(reason, x, mask, cure=cure, kind=GraphIndexError)
+    at, exact = true_positions(mask, dim, dim, wanted)
     if not exact:  # as gc.nonzero fills
         at = wrap(elementwise.where((at < size).node, at.node, scalar(0, INT)))
     return with_size(x, dim, mask.type.size(dim)), at.node
@@ -337,7 +333,7 @@ def sized_by_mask(x: Node, dim: str, dims: tuple[str, ...], mask: np.ndarray[Any
         shown = ", ".join(f"{name}={n}" for name, n in zip(dims, mask.shape, strict=False))
         reason = f"a mask of [{shown}] for dim {dim!r} of size {size}"
         cure = "a mask has the one dim it picks from, and its size; or choose with gc.where"
-        raise refusal("isel", reason, x, cure=cure, kind=GraphIndexError)
+        raise refusal(reason, x, cure=cure, kind=GraphIndexError)
     return with_size(x, dim, len(mask))
 
 
@@ -346,13 +342,13 @@ def static(x: Node, dim: str, dims: tuple[str, ...], values: np.ndarray[Any, Any
     size = x.type.size(dim)
     if values.size == 0:
         values = values.astype(INT)
-    index = integers(x, dim, array("isel", values, dims))
+    index = integers(x, dim, array(values, dims))
     if not isinstance(size, int) or values.size == 0:
         return index
     least, most = int(values.min()), int(values.max())
     if least < -size or most >= size:
         raise outside(x, dim, least if least < -size else most, size)
-    return index if least >= 0 else array("isel", np.where(values < 0, values + size, values), dims)
+    return index if least >= 0 else array(np.where(values < 0, values + size, values), dims)
 
 
 @parameters(
@@ -370,8 +366,8 @@ def take(x: Operand, index: Any, dim: str | None = None) -> Tensor:
     array([[2. , 2.1],
            [0. , 0.1]])
     """
-    node = single("take", x)
-    return isel(wrap(node), {dim_of("take", node, dim): index})
+    node = single(x)
+    return isel(wrap(node), {dim_of(node, dim): index})
 
 
 @parameters(
@@ -389,18 +385,17 @@ def take_along(x: Operand, index: Operand, dim: str | None = None) -> Tensor:
     >>> gc.compile([], gc.take_along(logits, gc.constant([2, 0], "batch"), dim="class"))()
     array([0.7, 0.5])
     """
-    node, at = single("take_along", x), single("take_along", index)
+    node, at = single(x), single(index)
     if at.type.dtype.kind not in "iu":
         cure = "positions are integers: index.astype('int64')"
-        reason = f"positions are {at.type.dtype}, not integers"
-        raise refusal("take_along", reason, node, at, cure=cure, kind=GraphTypeError)
-    return wrap(named.gather(node, at, dims=(dim_of("take_along", node, dim),)))
+        raise type_refusal(f"positions are {at.type.dtype}, not integers", node, at, cure=cure)
+    return wrap(named.gather(node, at, dims=(dim_of(node, dim),)))
 
 
 def sel(x: Tensor, /, *args: Any, **indexers_kwargs: Any) -> NoReturn:
     """Refused: there are no coordinates to look up; `isel` takes positions."""
     cure = "use x.isel, which takes positions, and gc.searchsorted to find them"
-    raise refusal("sel", "there are no coordinates", x, cure=cure, kind=GraphTypeError)
+    raise type_refusal("there are no coordinates", x, cure=cure, name="sel")
 
 
 def getitem(x: Tensor, key: Any) -> Tensor:
@@ -413,34 +408,33 @@ def getitem(x: Tensor, key: Any) -> Tensor:
             if dim not in x.dims or same(x.node.type.size(dim), size) is False:
                 reason = f"a mask {key.node.type} for {x.node.type}"
                 cure = "a mask has dims of the tensor it picks from, and their sizes"
-                raise refusal("getitem", reason, x, key, cure=cure, kind=GraphIndexError)
+                raise refusal(reason, x, key, cure=cure, kind=GraphIndexError)
             x = wrap(with_size(x.node, dim, size))
-        new = new_dim("getitem", "kept", x.node, gone=key.dims)
-        return isel(x, element_positions("getitem", key.node, key.dims, new, None)[0])
-    return isel(x, by_name("getitem", x, key))
+        new = new_dim("kept", x.node, gone=key.dims)
+        return isel(x, element_positions(key.node, key.dims, new, None)[0])
+    return isel(x, by_name(x, key))
 
 
-def by_name(function: str, x: Tensor, key: Any) -> Mapping[str, Any]:
+def by_name(x: Tensor, key: Any) -> Mapping[str, Any]:
     """The indexers in brackets, by name."""
     if isinstance(key, Mapping):
         return key
     if isinstance(key, str):
         cure = f"index by name with x[{{{key!r}: position}}] or x.isel"
-        raise refusal(function, f"[{key!r}] gives no position", x, cure=cure, kind=GraphTypeError)
+        raise type_refusal(f"[{key!r}] gives no position", x, cure=cure)
     keys = key if isinstance(key, tuple) else (key,)
     missing = len(x.dims) - len(keys) + 1
     spread = [at for at, indexer in enumerate(keys) if indexer is ...]
     if any(indexer is None for indexer in keys):
         if calling_library() == "matplotlib":
             raise x._no_value("an array to draw", x._way_to_evaluate())
-        cure = "add a dim with x.expand_dims('new')"
-        raise refusal(function, "None does not add a dim", x, cure=cure, kind=GraphTypeError)
+        raise type_refusal("None does not add a dim", x, cure="add a dim with x.expand_dims('new')")
     if len(spread) > 1 or missing < (0 if spread else 1):
         cure = f"the dims are {x.dims}"
         reason = f"{len(keys)} indexers for {len(x.dims)} dims"
         if len(spread) > 1:
             reason = f"{len(keys)} indexers, {len(spread)} of them ..."
-        raise refusal(function, reason, x, cure=cure, kind=GraphIndexError)
+        raise refusal(reason, x, cure=cure, kind=GraphIndexError)
     if spread:
         at = spread[0]
         keys = (*keys[:at], *(slice(None),) * missing, *keys[at + 1 :])

@@ -36,27 +36,25 @@ def is_computed(size: SizeLike) -> bool:
     return size is None or (isinstance(size, str) and not reads_as_expression(size))
 
 
-def kept_size(
-    function: str, dim: str, size: SizeLike, count: Callable[[], Node], label: str
-) -> Size:
+def kept_size(dim: str, size: SizeLike, count: Callable[[], Node], label: str) -> Size:
     """The size that a user fixes, else one that is computed, shown by a name."""
     if is_computed(size):
         found = count()
         if found.type.dims:
             cure = "give size=, or search all dims together, with dim=None"
             reason = f"how many there are differs along the dims {found.type.dims}"
-            raise refusal(function, reason, found, cure=cure)
+            raise refusal(reason, found, cure=cure)
         return computed(found, label if size is None else str(size))
-    return size_of(function, dim, size)
+    return size_of(dim, size)
 
 
-def true_positions(function: str, mask: Node, dim: str, new: str, size: SizeLike) -> Kept:
+def true_positions(mask: Node, dim: str, new: str, size: SizeLike) -> Kept:
     """The positions along `dim` where a mask holds, along the dim `new`, which comes last.
 
     Each position is put at the number of those before it where the mask holds, so that the last one
     that is put there is the one where it holds.
     """
-    many = kept_size(function, new, size, lambda: named.sum_(mask, dims=(dim,)), "kept")
+    many = kept_size(new, size, lambda: named.sum_(mask, dims=(dim,)), "kept")
     counts = wrap(elementwise.cast(mask, dtype=INT))
     before = wrap(named.cumsum(counts.node, dims=(dim,))) - counts
     length, exact = mask.type.size(dim), is_computed(size)
@@ -74,14 +72,14 @@ def true_positions(function: str, mask: Node, dim: str, new: str, size: SizeLike
 
 
 def element_positions(
-    function: str, mask: Node, dims: tuple[str, ...], new: str, size: SizeLike
+    mask: Node, dims: tuple[str, ...], new: str, size: SizeLike
 ) -> tuple[dict[str, Tensor], Tensor | None]:
     """The positions along dims where a mask holds, in row-major order, along the dim `new`.
 
     With a size that is fixed, also which of them are positions of elements.
     """
     flat, row = merge_dims(wrap(mask), dims)
-    at, exact = true_positions(function, flat.node, row, new, size)
+    at, exact = true_positions(flat.node, row, new, size)
     there = None if exact else at < flat.sizes[row]
     found = {}
     for dim in reversed(dims):
@@ -99,7 +97,7 @@ def merge_dims(x: Tensor, dims: tuple[str, ...]) -> tuple[Tensor, str]:
     return stack(x, {name: dims}), name
 
 
-def counted_positions(function: str, counts: Node, dim: str, size: SizeLike) -> Kept:
+def counted_positions(counts: Node, dim: str, size: SizeLike) -> Kept:
     """Each position along `dim` as often as `counts`, of that one dim, says."""
     counts = elementwise.cast(counts, dtype=INT)
 
@@ -107,7 +105,7 @@ def counted_positions(function: str, counts: Node, dim: str, size: SizeLike) -> 
         wrong = named.any_((wrap(counts) < 0).node, dims=(dim,))
         return elementwise.where(wrong, scalar(-1, INT), named.sum_(counts, dims=(dim,)))
 
-    many = kept_size(function, dim, size, total, "repeated")
+    many = kept_size(dim, size, total, "repeated")
     ends = named.cumsum(counts, dims=(dim,))
     wanted = leaf.iota(size=many, dtype=INT, dims=(dim,))
     at = named.searchsorted(ends, wanted, dim=dim, side="right")

@@ -41,18 +41,18 @@ def cut(x: Node, dim: str, start: Size, size: Size) -> Node:
     return named.slice_(x, dims=(dim,), starts=(start,), sizes=(size,), steps=(1,))
 
 
-def amounts(function: str, x: Node, given: object, more: Mapping[str, Any]) -> dict[str, Size]:
+def amounts(x: Node, given: object, more: Mapping[str, Any]) -> dict[str, Size]:
     """An integer or a size for each of some dims of `x`, or alone for the dim of a vector."""
-    wanted = by_dim(function, x, given, more)
-    return {dim: integer(function, number, f"dim {dim!r}", x) for dim, number in wanted.items()}
+    wanted = by_dim(x, given, more)
+    return {dim: integer(number, f"dim {dim!r}", x) for dim, number in wanted.items()}
 
 
-def by_dim(function: str, x: Node, given: object, more: Mapping[str, Any]) -> dict[str, Any]:
+def by_dim(x: Node, given: object, more: Mapping[str, Any]) -> dict[str, Any]:
     """What is given for each of some dims of `x`."""
     if isinstance(given, int | Expression) and not more and len(x.type.dims) == 1:
         given = {x.type.dims[0]: given}
-    wanted = mapping(function, given, more, "{'dim': 1}", x)
-    require_dims(function, x, names(function, tuple(wanted), x))
+    wanted = mapping(given, more, "{'dim': 1}", x)
+    require_dims(x, names(tuple(wanted), x))
     return wanted
 
 
@@ -64,9 +64,9 @@ def flip(x: Operand, dim: Dim = None) -> Tensor:
     >>> gc.compile([], gc.flip(gc.constant([1, 2, 3], "t"), dim="t"))()
     array([3, 2, 1])
     """
-    node = single("flip", x)
-    dims = dims_of("flip", node, order_set(dim), ordered=True)
-    require_dims("flip", node, dims)
+    node = single(x)
+    dims = dims_of(node, order_set(dim), ordered=True)
+    require_dims(node, dims)
     return isel(wrap(node), dict.fromkeys(dims, slice(None, None, -1)))
 
 
@@ -81,7 +81,7 @@ def head(
     array([1, 2])
     """
     given = 5 if sizes is None and not sizes_kwargs else sizes
-    return slice_dims("head", x, given, sizes_kwargs, lambda number, size: slice(number))
+    return slice_dims(x, given, sizes_kwargs, lambda number, size: slice(number))
 
 
 @parameters(sizes="The number of elements for each dim, as a dict or as keywords; or one for all.")
@@ -96,7 +96,7 @@ def tail(
     """
     given = 5 if sizes is None and not sizes_kwargs else sizes
     return slice_dims(
-        "tail", x, given, sizes_kwargs, lambda number, size: slice(maximum(size - number, 0), None)
+        x, given, sizes_kwargs, lambda number, size: slice(maximum(size - number, 0), None)
     )
 
 
@@ -111,24 +111,19 @@ def thin(
     array([1, 4])
     """
     if steps is None and not steps_kwargs:
-        raise refusal("thin", "there is no step", single("thin", x), cure="write x.thin(2)")
-    return slice_dims("thin", x, steps, steps_kwargs, lambda step, size: slice(None, None, step))
+        raise refusal("there is no step", single(x), cure="write x.thin(2)")
+    return slice_dims(x, steps, steps_kwargs, lambda step, size: slice(None, None, step))
 
 
 def slice_dims(
-    function: str,
-    x: Operand,
-    given: object,
-    more: Mapping[str, Any],
-    made: Callable[[Size, Size], slice],
+    x: Operand, given: object, more: Mapping[str, Any], made: Callable[[Size, Size], slice]
 ) -> Tensor:
     """`x` at the slices that `made` computes from the number given for each dim and its size."""
-    node = single(function, x)
+    node = single(x)
     if isinstance(given, (int, np.integer, Expression, Base)):
         given = dict.fromkeys(node.type.dims, given)
-    wanted = amounts(function, node, given, more)
+    wanted = amounts(node, given, more)
     for dim, number in wanted.items():
         if isinstance(number, int) and number < 0:
-            reason = f"{number} for dim {dim!r} is negative"
-            raise refusal(function, reason, node, cure="use 0 or more")
+            raise refusal(f"{number} for dim {dim!r} is negative", node, cure="use 0 or more")
     return isel(wrap(node), {dim: made(n, node.type.size(dim)) for dim, n in wanted.items()})

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphcore.frontend.core.arguments import names, present
-from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
+from graphcore.frontend.core.base import Base, Tensor, refusal, type_refusal, wrap
 from graphcore.frontend.core.calls import worded_methods
 from graphcore.frontend.core.instead import Listing
 from graphcore.frontend.core.lift import Operand, common, keep_checks_of
@@ -18,7 +18,7 @@ from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.pointwise.formulas import keep_where
 from graphcore.frontend.shape.dims import broadcast_to, join, with_size
 from graphcore.ir.dtypes import INT
-from graphcore.ir.errors import GraphIndexError, GraphTypeError
+from graphcore.ir.errors import GraphIndexError
 from graphcore.ir.literal import Literal
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
@@ -49,20 +49,20 @@ def without_masks(x: Tensor, key: Any) -> tuple[dict[str, Any], Tensor | None]:
     if is_mask(key):
         wanted, masks = {}, [key]
     else:
-        given = by_name("at", x, key)
+        given = by_name(x, key)
         wanted = {dim: at for dim, at in given.items() if not is_mask(at)}
         masks = [mask for dim, mask in given.items() if dim not in wanted]
         for dim, mask in given.items():
             if dim not in wanted and mask.dims != (dim,):
                 cure = f"index by the mask alone, x.at[mask], or give it the one dim {dim!r}"
                 reason = f"a mask for dim {dim!r} has the dims {mask.dims}"
-                raise refusal("at", reason, x, mask, cure=cure, kind=GraphIndexError)
+                raise refusal(reason, x, mask, cure=cure, kind=GraphIndexError)
     for mask in masks:
         for dim in mask.dims:
             if dim not in x.dims:
                 cure = "a mask has only dims of the tensor it selects from"
                 reason = f"a mask has a dim {dim!r} that {x.node.type} lacks"
-                raise refusal("at", reason, x, mask, cure=cure, kind=GraphIndexError)
+                raise refusal(reason, x, mask, cure=cure, kind=GraphIndexError)
     return wanted, reduce(e.logical_and, masks) if masks else None
 
 
@@ -94,7 +94,7 @@ class Region(Listing):
     def __init__(self, x: Tensor, key: Any) -> None:
         node = x.node
         wanted, self._mask = without_masks(x, key)
-        dims = present("at", node, names("at", tuple(wanted), node), "raise")
+        dims = present(node, names(tuple(wanted), node), "raise")
         self._at = selection(node, {dim: wanted[dim] for dim in node.type.dims if dim in dims})
         self._x = wrap(self._at.x)
         self._inner = pick(self._at._replace(indices={}))
@@ -110,66 +110,63 @@ class Region(Listing):
             return isel(self._region(), {self._mask.dims[0]: self._mask})
         cure = "name the elements: x.isel(gc.nonzero(mask))"
         reason = f"a mask of the dims {self._mask.dims} selects elements that have no dim"
-        raise refusal("at.get", reason, self._x, self._mask, cure=cure, kind=GraphTypeError)
+        raise type_refusal(reason, self._x, self._mask, cure=cure)
 
     def set(self, y: Operand) -> Tensor:
         """`x` with `y` at these elements; of several values for one position the last wins.
 
         Only the value that remains has a derivative.
         """
-        return self._keep(self._put(self._values("at.set", y)))
+        return self._keep(self._put(self._values(y)))
 
     def add(self, y: Operand) -> Tensor:
         """`x` with `y` added there."""
-        return self._keep(e.add(self._x, wrap(self._spread(self._values("at.add", y)))))
+        return self._keep(e.add(self._x, wrap(self._spread(self._values(y)))))
 
     def subtract(self, y: Operand) -> Tensor:
         """`x` with `y` subtracted there."""
-        values = self._values("at.subtract", y)
+        values = self._values(y)
         return self._keep(e.subtract(self._x, wrap(self._spread(values))))
 
     def multiply(self, y: Operand) -> Tensor:
         """`x` multiplied by `y` there; the derivative is exact where values are 0."""
-        return self._scale("at.multiply", e.multiply, y)
+        return self._scale(e.multiply, y)
 
     def divide(self, y: Operand) -> Tensor:
         """`x` divided by `y` there, or by the product of several values; `x` must be a float."""
         if self._x.dtype.kind not in "fc":
             cure = "cast it: x.astype('float64')"
-            reason = f"quotients cannot be cast to {self._x.dtype}"
-            raise refusal("at.divide", reason, self._x, cure=cure, kind=GraphTypeError)
-        return self._scale("at.divide", e.divide, y)
+            raise type_refusal(f"quotients cannot be cast to {self._x.dtype}", self._x, cure=cure)
+        return self._scale(e.divide, y)
 
     def power(self, y: Operand) -> Tensor:
         """`x` to the power of `y` there; positions must be known and must not repeat."""
-        values = self._values("at.power", y)
+        values = self._values(y)
         if not self._distinct():
             cure = "index with slices, integers, masks or known positions that do not repeat"
             reason = "positions may repeat, and powers of powers depend on their order"
-            raise refusal("at.power", reason, self._x, values, cure=cure)
+            raise refusal(reason, self._x, values, cure=cure)
         return self._keep(self._put(e.power(self._region(), wrap(values)).node))
 
     def min(self, y: Operand) -> Tensor:
         """`x` with the minimum of itself and `y` there; tied values share the derivative."""
-        return self._extreme("at.min", e.minimum, named.scatter_min, y)
+        return self._extreme(e.minimum, named.scatter_min, y)
 
     def max(self, y: Operand) -> Tensor:
         """`x` with the maximum of itself and `y` there; tied values share the derivative."""
-        return self._extreme("at.max", e.maximum, named.scatter_max, y)
+        return self._extreme(e.maximum, named.scatter_max, y)
 
-    def _scale(self, function: str, scale: Callable[..., Tensor], y: Operand) -> Tensor:
+    def _scale(self, scale: Callable[..., Tensor], y: Operand) -> Tensor:
         """The elements scaled by a factor, which is the product of all values for a position."""
-        values = self._values(function, y)
+        values = self._values(y)
         if self._distinct():
             return self._keep(self._put(scale(self._region(), wrap(values)).node))
         factors = wrap(self._together(named.scatter_prod, values))
         return self._keep(self._back(scale(wrap(self._inner), factors).node))
 
-    def _extreme(
-        self, function: str, single: Callable[..., Tensor], several: Op, y: Operand
-    ) -> Tensor:
+    def _extreme(self, single: Callable[..., Tensor], several: Op, y: Operand) -> Tensor:
         """The elements changed by a function of two values, or by an op of many."""
-        values = self._values(function, y)
+        values = self._values(y)
         if self._distinct():
             return self._keep(self._put(single(self._region(), wrap(values)).node))
         return self._keep(self._back(self._combine(several, values)))
@@ -182,41 +179,41 @@ class Region(Listing):
         """`changed`, except where the mask keeps `x`."""
         return changed if self._mask is None else keep_where(changed, self._mask, self._x)
 
-    def _values(self, function: str, y: Operand) -> Node:
+    def _values(self, y: Operand) -> Node:
         """`y` in the dtype of `x`, with the dims of the region."""
         region, dtype = self._region(), self._x.dtype
-        _, values = common(function, region, y)
+        _, values = common(region, y)
         if self._mask is not None and not set(self._mask.dims).isdisjoint(values.type.dims):
-            values = self._where_selected(function, values)
+            values = self._where_selected(values)
         if not np.can_cast(values.type.dtype, dtype, "same_kind"):
             cast = f"cast them: y.astype({str(dtype)!r})"
             part = "take their real part" if values.type.dtype.kind == "c" else cast
             cure = f"{part}, or cast the tensor that is updated"
             reason = f"values of {values.type.dtype} cannot be cast to {dtype}"
-            raise refusal(function, reason, self._x, values, cure=cure, kind=GraphTypeError)
+            raise type_refusal(reason, self._x, values, cure=cure)
         for dim, size in values.type.sizes.items():
             if dim not in region.dims:
                 cure = f"the elements have the dims {region.dims}: sum over it or index it; to "
                 cure += "give each position its own value, name the positions: "
                 cure += f"gc.constant(index, {dim!r})"
                 reason = f"the values have a dim {dim!r} that the elements lack"
-                raise refusal(function, reason, region, values, cure=cure)
+                raise refusal(reason, region, values, cure=cure)
             if same(size, region.sizes[dim]) is False:
                 cure = "give a value for each element, or drop the dim: size 1 is never stretched"
                 reason = f"dim {dim!r} has {region.sizes[dim]} elements and {size} values"
-                raise refusal(function, reason, region, values, cure=cure)
+                raise refusal(reason, region, values, cure=cure)
         return broadcast_to(astype(wrap(values), dtype).node, region.sizes).node
 
-    def _where_selected(self, function: str, values: Node) -> Node:
+    def _where_selected(self, values: Node) -> Node:
         """A value for each element that a mask of one dim selects, where these elements are."""
         mask = self._mask
         assert mask is not None
         if len(mask.dims) != 1:
             cure = "choose for each element with gc.where(mask, values, x)"
             reason = f"the values have the dims of a mask of several, {mask.dims}"
-            raise refusal(function, reason, mask, values, cure=cure)
+            raise refusal(reason, mask, values, cure=cure)
         (dim,) = mask.dims
-        many = kept_size(function, dim, None, lambda: named.sum_(mask.node, dims=(dim,)), "kept")
+        many = kept_size(dim, None, lambda: named.sum_(mask.node, dims=(dim,)), "kept")
         values = with_size(values, dim, many)
         rest = {other: size for other, size in values.type.sizes.items() if other != dim}
         none = leaf.full(

@@ -53,10 +53,8 @@ def matrix_transpose(x: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
     array([[1, 3],
            [2, 4]])
     """
-    node = single("matrix_transpose", x)
-    return transpose(
-        swap_dims(wrap(node), two_dims("matrix_transpose", dims, node)), *node.type.dims
-    )
+    node = single(x)
+    return transpose(swap_dims(wrap(node), two_dims(dims, node)), *node.type.dims)
 
 
 @parameters(
@@ -75,12 +73,12 @@ def outer(x: Operand, y: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
     array([[1, 2],
            [2, 4]])
     """
-    left, right = common("outer", x, y)
-    row, col = two_dims("outer", dims)
-    dim_of("outer", left, row)
+    left, right = common(x, y)
+    row, col = two_dims(dims)
+    dim_of(left, row)
     other = wrap(right)
     if col not in right.type.dims:
-        dim_of("outer", right, row)
+        dim_of(right, row)
         other = rename(other, {row: col})
     return transpose(wrap(left) * other, ..., row, col)
 
@@ -98,11 +96,11 @@ def kron(x: Operand, y: Operand, dims: str | Sequence[str] = ROW_COL) -> Tensor:
     >>> gc.compile([], gc.linalg.kron(x, y, "row"))()
     array([ 1,  2,  3, 10, 20, 30])
     """
-    left, right = common("kron", x, y)
-    own = names("kron", dims, left)
+    left, right = common(x, y)
+    own = names(dims, left)
     for dim in own:
-        dim_of("kron", left, dim)
-        dim_of("kron", right, dim)
+        dim_of(left, dim)
+        dim_of(right, dim)
     in_use = (*left.type.dims, *right.type.dims)
     coarse, fine = (
         all_apart({dim: Hidden(f"{dim}{mark}") for dim in own}, in_use) for mark in "<>"
@@ -127,12 +125,12 @@ def block_diag(*xs: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
            [0, 0, 3]])
     """
     if not xs:
-        raise refusal("block_diag", "takes at least one matrix", cure="give the matrices")
-    nodes = common("block_diag", *xs)
-    row, col = two_dims("block_diag", dims, nodes[0])
+        raise refusal("takes at least one matrix", cure="give the matrices")
+    nodes = common(*xs)
+    row, col = two_dims(dims, nodes[0])
     blocks = [wrap(node) for node in nodes]
     for node in nodes:
-        two_dims("block_diag", dims, node)
+        two_dims(dims, node)
     widths = [block.sizes[col] for block in blocks]
     wide = []
     for i, block in enumerate(blocks):
@@ -159,13 +157,13 @@ def toeplitz(
            [2, 1, 2],
            [3, 2, 1]])
     """
-    down, right = common("toeplitz", column, column if row is None else row)
+    down, right = common(column, column if row is None else row)
     across = conjugate(wrap(right)) if row is None else wrap(right)
-    name = dim_of("toeplitz", down, dim)
-    dim_of("toeplitz", across.node, dim)
+    name = dim_of(down, dim)
+    dim_of(across.node, dim)
     rest = isel(flip(across, name), {name: slice(None, -1)})
     n, m = wrap(down).sizes[name], across.sizes[name]
-    columns = new_dim("toeplitz", new, down, across.node)
+    columns = new_dim(new, down, across.node)
     positions = arange(n, dim=name) - arange(m, dim=columns) + (m - 1)
     inner = apart(Hidden("diagonal"), (*down.type.dims, *across.dims, new))
     values = rename(concat([rest, wrap(down)], name), {name: inner})
@@ -199,17 +197,17 @@ def fill_triangular(
     array([[1., 0.],
            [2., 3.]])
     """
-    node = single("fill_triangular", x)
-    name = dim_of("fill_triangular", node, dim)
-    row, col = two_dims("fill_triangular", dims, node, new=True)
+    node = single(x)
+    name = dim_of(node, dim)
+    row, col = two_dims(dims, node, new=True)
     have = node.type.size(name)
     if size is not None:
-        n = size_of("fill_triangular", row, size)
+        n = size_of(row, size)
     elif isinstance(have, int):
         n = (math.isqrt(8 * have + 1) - 1) // 2
     else:
         cure = "give the number of rows: size=3"
-        raise refusal("fill_triangular", f"the size of {name!r} is not known", node, cure=cure)
+        raise refusal(f"the size of {name!r} is not known", node, cure=cure)
     packed = with_size(node, name, n * (n + 1) // 2)
     i, j = arange(n, dim=row), arange(n, dim=col)
     lower = i >= j

@@ -90,8 +90,8 @@ def cholesky(
     """
     if not upper:
         return matrix_to_matrix(matrices.cholesky, x, dims, check=check)
-    (node,) = floats("cholesky", x)
-    row, col = two_dims("cholesky", dims, node)
+    (node,) = floats(x)
+    row, col = two_dims(dims, node)
     flipped = swap_dims(conjugate(wrap(node)), (row, col))
     lower = matrix_to_matrix(matrices.cholesky, flipped, (row, col), check=check)
     return transpose(swap_dims(conjugate(lower), (row, col)), ..., row, col)
@@ -116,9 +116,9 @@ def qr(
     >>> q.dims, r.dims
     (('row', 'rank'), ('rank', 'col'))
     """
-    (node,) = floats("qr", x)
-    check_word("qr", "mode", mode, ("reduced", "complete"), node)
-    row, col = two_dims("qr", dims, node)
+    (node,) = floats(x)
+    check_word("mode", mode, ("reduced", "complete"), node)
+    row, col = two_dims(dims, node)
     op = matrices.qr if mode == "reduced" else matrices.qr_complete
     made = op(node, dims=(row, col), new=(row, new, new, col))
     return QR(wrap(made[0]), wrap(made[1]))
@@ -138,8 +138,8 @@ def lu(x: Operand, dims: Sequence[str] = ROW_COL, *, new: str = "pivot") -> LU:
            [0.25, 1.  ]]), array([[4., 4.],
            [0., 1.]])]
     """
-    (node,) = floats("lu", x)
-    row, col = two_dims("lu", dims, node)
+    (node,) = floats(x)
+    row, col = two_dims(dims, node)
     made = matrices.lu(node, dims=(row, col), new=(row, row, new, new, col))
     return LU(*[wrap(made[i]) for i in range(3)])
 
@@ -170,13 +170,13 @@ def svd(
     >>> u.dims, vh.dims
     (('row', 'rank'), ('rank', 'col'))
     """
-    (node,) = floats("svd", x)
-    row, col = two_dims("svd", dims, node)
+    (node,) = floats(x)
+    row, col = two_dims(dims, node)
     known = ("left", "rank", "right") if full_matrices else ("rank",)
-    own = known if new is None else names("svd", new, new=True)
+    own = known if new is None else names(new, new=True)
     if len(own) != len(known):
         reason = f"new={new!r} names {len(own)} dims, {len(known)} are new"
-        raise refusal("svd", reason, node, cure=f"name {len(known)}, such as {known}")
+        raise refusal(reason, node, cure=f"name {len(known)}, such as {known}")
     left, rank, right = own if full_matrices else own * 3
     op = matrices.svd_full if full_matrices else matrices.svd
     made = op(node, dims=(row, col), new=(row, left, rank, right, col))
@@ -233,7 +233,7 @@ def eigh(
     >>> slope.tolist() == [[-0.25, 0], [0, -0.25]]
     True
     """
-    node, row, col = read_triangle("eigh", x, dims, lower)
+    node, row, col = read_triangle(x, dims, lower)
     made = matrices.eigh(node.node, dims=(row, col), new=(new, row, new))
     return Eigen(wrap(made[0]), wrap(made[1]))
 
@@ -253,16 +253,14 @@ def eigvalsh(
     >>> gc.compile([], gc.linalg.eigvalsh(x))()
     array([1., 3.])
     """
-    node, row, col = read_triangle("eigvalsh", x, dims, lower)
+    node, row, col = read_triangle(x, dims, lower)
     return wrap(matrices.eigvalsh(node.node, dims=(row, col), new=(new,)))
 
 
-def read_triangle(
-    function: str, x: Operand, dims: Sequence[str], lower: bool
-) -> tuple[Tensor, str, str]:
+def read_triangle(x: Operand, dims: Sequence[str], lower: bool) -> tuple[Tensor, str, str]:
     """Matrices whose lower triangle is the one to read, and their dims."""
-    (node,) = floats(function, x)
-    row, col = two_dims(function, dims, node)
+    (node,) = floats(x)
+    row, col = two_dims(dims, node)
     return wrap(node) if lower else swap_dims(conjugate(wrap(node)), (row, col)), row, col
 
 
@@ -281,8 +279,8 @@ def eig(x: Operand, dims: Sequence[str] = ROW_COL, *, new: str = "eigen") -> Eig
     >>> v.dims
     ('row', 'eigen')
     """
-    (node,) = floats("eig", x)
-    row, col = two_dims("eig", dims, node)
+    (node,) = floats(x)
+    row, col = two_dims(dims, node)
     made = matrices.eig(node, dims=(row, col), new=(new, row, new))
     return Eigen(wrap(made[0]), wrap(made[1]))
 

@@ -90,9 +90,9 @@ def matrix_power(x: Operand, n: int, dims: Sequence[str] = ROW_COL) -> Tensor:
     array([[1, 5],
            [0, 1]])
     """
-    node = single("matrix_power", x)
-    row, col = two_dims("matrix_power", dims, node)
-    times = whole("matrix_power", n, "n", node, least=None)
+    node = single(x)
+    row, col = two_dims(dims, node)
+    times = whole(n, "n", node, least=None)
     base = transpose(wrap(node), ..., row, col)
     if times < 0:
         inverse = rename(inv(base, (row, col)), {row: col, col: row})
@@ -135,8 +135,8 @@ def polar(x: Operand, dims: Sequence[str] = ROW_COL) -> Polar:
     >>> p.dims
     ('col', "col'")
     """
-    (node,) = floats("polar", x)
-    row, col = two_dims("polar", dims, node)
+    (node,) = floats(x)
+    row, col = two_dims(dims, node)
     unitary = nearest(wrap(node), (row, col))
     other = apart(col, node.type.dims)
     positive = dot(conjugate(unitary), rename(wrap(node), {col: other}), dim=row)

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphcore.frontend.core.arguments import DimPair, two_dims
-from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.base import Tensor, type_refusal, wrap
 from graphcore.frontend.core.lift import Operand, common
 from graphcore.frontend.shape.dims import rename
 from graphcore.ir.dtypes import float_for, promote
-from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
 from graphcore.ops.elementwise import cast
@@ -25,28 +24,26 @@ SQUARE = MATRICES | {"x": "Square matrices; all dims but two are batch."}
 """Descriptions of the parameters of functions of matrices."""
 
 
-def floats(function: str, *xs: Operand) -> list[Node]:
+def floats(*xs: Operand) -> list[Node]:
     """Operands in one float or complex dtype."""
-    nodes = common(function, *xs)
+    nodes = common(*xs)
     dtype = float_for(promote(*[node.type.dtype for node in nodes]))
     if dtype.itemsize == 2:
         cure = "cast it to float32 with astype"
-        raise refusal(
-            function, "is not defined for half precision", *nodes, cure=cure, kind=GraphTypeError
-        )
+        raise type_refusal("is not defined for half precision", *nodes, cure=cure)
     return [node if node.type.dtype == dtype else cast(node, dtype=dtype) for node in nodes]
 
 
 def of_matrix(op: Op, x: Operand, dims: Sequence[str], *new: str, **attrs: Any) -> Node:
     """An op of one matrix; its result has the dims `new`."""
-    (node,) = floats(op.name, x)
-    return op(node, dims=two_dims(op.name, dims, node), new=new, **attrs)
+    (node,) = floats(x)
+    return op(node, dims=two_dims(dims, node), new=new, **attrs)
 
 
 def matrix_to_matrix(op: Op, x: Operand, dims: Sequence[str], **attrs: Any) -> Tensor:
     """An op whose result is a matrix with the dims of its operand."""
-    (node,) = floats(op.name, x)
-    found = two_dims(op.name, dims, node)
+    (node,) = floats(x)
+    found = two_dims(dims, node)
     return wrap(op(node, dims=found, new=found, **attrs))
 
 

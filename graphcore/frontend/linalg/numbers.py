@@ -9,14 +9,13 @@ from typing import NamedTuple
 import numpy as np
 
 from graphcore.frontend.core.arguments import check_word, dims_of, two_dims
-from graphcore.frontend.core.base import Tensor, brief, refusal, wrap
+from graphcore.frontend.core.base import Tensor, brief, type_refusal, wrap
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.pointwise.casting import as_float, astype
 from graphcore.frontend.pointwise.elementwise import absolute, equal
 from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.reduce import norms
-from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.help_text import fields
 from graphcore.ir.sizes import maximum
 from graphcore.ops.named import matrices
@@ -84,12 +83,12 @@ def matrix_rank(
     >>> gc.compile([], gc.linalg.matrix_rank(x))()
     array(1)
     """
-    (node,) = floats("matrix_rank", x)
-    row, col = two_dims("matrix_rank", dims, node)
+    (node,) = floats(x)
+    row, col = two_dims(dims, node)
     s = svdvals(wrap(node), (row, col), new="rank'")
     units: Operand = 0.0 if rtol is None else rtol
     if rtol is None:
-        size = single("matrix_rank", maximum(node.type.size(row), node.type.size(col)))
+        size = single(maximum(node.type.size(row), node.type.size(col)))
         units = astype(wrap(size), s.dtype) * float(np.finfo(s.dtype).eps)
     return (s > norms.norm(s, "rank'", math.inf) * units).sum("rank'")
 
@@ -111,17 +110,16 @@ def norm(
     >>> gc.compile([], [gc.linalg.norm(x, ("row", "col"), ord=k) for k in ("fro", "nuc", 2, 1)])()
     [array(5.), array(7.), array(4.), array(4.)]
     """
-    node = single("norm", x)
-    names = dims_of("norm", node, dims, ordered=True)
+    node = single(x)
+    names = dims_of(node, dims, ordered=True)
     if ord is None or (len(names) != 2 and not isinstance(ord, str)):
         return norms.norm(wrap(node), names, 2 if ord is None else ord)
-    row, col = two_dims("norm", names, node)
+    row, col = two_dims(names, node)
     if not isinstance(ord, (str, int, float, np.number)) or isinstance(ord, bool):
-        cure = "give a number, 'fro' or 'nuc'"
-        raise refusal("norm", f"ord={brief(ord)}", node, cure=cure, kind=GraphTypeError)
+        raise type_refusal(f"ord={brief(ord)}", node, cure="give a number, 'fro' or 'nuc'")
     known = ("fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf)
     if ord not in known:
-        check_word("norm", "ord", ord, map(str, known), node)
+        check_word("ord", ord, map(str, known), node)
     if ord == "fro":
         return norms.norm(wrap(node), (row, col))
     if ord in ("nuc", 2, -2):

@@ -47,10 +47,10 @@ def apply(
     >>> gc.linalg.apply(f, x, ("new", "state")).eval()
     array([7, 4])
     """
-    matrix, vectors = common("apply", a, x)
-    row, col = two_dims("apply", dims, matrix)
-    (own,) = (col,) if along is None else names("apply", along, vectors)
-    require_dims("apply", vectors, (own,))
+    matrix, vectors = common(a, x)
+    row, col = two_dims(dims, matrix)
+    (own,) = (col,) if along is None else names(along, vectors)
+    require_dims(vectors, (own,))
     in_use = (*matrix.type.dims, *vectors.type.dims)
     new = hidden_names((row,), in_use)
     differ = same(matrix.type.size(row), matrix.type.size(col)) is False
@@ -91,10 +91,10 @@ def congruence(
     array([[3, 1],
            [1, 1]])
     """
-    matrix, middle = common("congruence", a, p)
-    row, col = two_dims("congruence", dims, matrix)
-    left, right = two_dims("congruence", of, middle)
-    named = two_dims("congruence", of if new is None else new)
+    matrix, middle = common(a, p)
+    row, col = two_dims(dims, matrix)
+    left, right = two_dims(of, middle)
+    named = two_dims(of if new is None else new)
     outer = wrap(matrix) if new is not None else square(matrix, row, col)
     apart = hidden_names((left, right), (*matrix.type.dims, *middle.type.dims))
     first = rename(outer, {row: apart[left], col: left})

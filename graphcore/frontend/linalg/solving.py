@@ -63,18 +63,18 @@ def solve(a: Operand, b: Operand, dims: Sequence[str] = ROW_COL, *, check: bool 
     >>> gc.linalg.solve(a, b).dims
     ('batch', 'col')
     """
-    matrix, right = floats("solve", a, b)
-    row, col = sides("solve", dims, matrix, right)
+    matrix, right = floats(a, b)
+    row, col = sides(dims, matrix, right)
     return wrap(matrices.solve(matrix, right, dims=(row, col, row), new=(col,), check=check))
 
 
-def sides(function: str, dims: Sequence[str], a: Node, b: Node) -> DimPair:
+def sides(dims: Sequence[str], a: Node, b: Node) -> DimPair:
     """The dims of a system; `b` has the first."""
-    row, col = two_dims(function, dims, a)
-    dim_of(function, b, row)
+    row, col = two_dims(dims, a)
+    dim_of(b, row)
     if col in b.type.dims:
         cure = f"rename {col!r} in it: in the solution that dim replaces {row!r}"
-        raise refusal(function, f"the right-hand side has dim {col!r} already", a, b, cure=cure)
+        raise refusal(f"the right-hand side has dim {col!r} already", a, b, cure=cure)
     return row, col
 
 
@@ -111,8 +111,8 @@ def solve_triangular(
     >>> gc.compile([], gc.linalg.solve_triangular(a, b, lower=True))()
     array([1., 2.])
     """
-    matrix, right = floats("solve_triangular", a, b)
-    row, col = sides("solve_triangular", dims, matrix, right)
+    matrix, right = floats(a, b)
+    row, col = sides(dims, matrix, right)
     triangle = triangle_of(matrix)
     other = Triangle(row, col, lower=not lower)
     if triangle is not None and other in (triangle, triangle.swapped()):
@@ -122,7 +122,7 @@ def solve_triangular(
             "triangle would be read"
         )
         cure = f"write lower={not lower}; for the transposed system dims=({col!r}, {row!r})"
-        raise refusal("solve_triangular", reason, matrix, right, cure=cure)
+        raise refusal(reason, matrix, right, cure=cure)
     how = {"lower": bool(lower), "unit": bool(unit_diagonal), "check": check}
     node = matrices.solve_triangular(matrix, right, dims=(row, col, row), new=(col,), **how)
     return wrap(node)
@@ -190,8 +190,8 @@ def cho_solve(factor: Operand, b: Operand, dims: Sequence[str] = ROW_COL) -> Ten
     >>> gc.compile([], gc.linalg.cho_solve(gc.linalg.cholesky(a), b))()
     array([1.5, 1. ])
     """
-    (node,) = floats("cho_solve", factor)
-    row, col = two_dims("cho_solve", dims, node)
+    (node,) = floats(factor)
+    row, col = two_dims(dims, node)
     half = solve_triangular(wrap(node), b, (row, col), lower=True)
     return solve_triangular(conjugate(wrap(node)), half, (col, row))
 
@@ -213,9 +213,9 @@ def solve_tridiagonal(
     >>> gc.compile([], gc.linalg.solve_tridiagonal(one, 3 * one, one, b, "cell"))()
     array([0.9047619 , 2.28571429, 2.23809524])
     """
-    nodes = floats("solve_tridiagonal", lower, diagonal, upper, b)
+    nodes = floats(lower, diagonal, upper, b)
     for node in nodes:
-        dim = dim_of("solve_tridiagonal", node, dim)
+        dim = dim_of(node, dim)
     return wrap(matrices.solve_tridiagonal(*nodes, dims=(dim,) * 4, new=(dim,)))
 
 
@@ -237,8 +237,8 @@ def inv(x: Operand, dims: Sequence[str] = ROW_COL, *, check: bool = True) -> Ten
     >>> gc.linalg.inv(x).dims
     ('col', 'row')
     """
-    (node,) = floats("inv", x)
-    row, col = two_dims("inv", dims, node)
+    (node,) = floats(x)
+    row, col = two_dims(dims, node)
     return wrap(matrices.inv(node, dims=(row, col), new=(col, row), check=check))
 
 
@@ -261,10 +261,10 @@ def polyfit(
     >>> gc.linalg.polyfit(x, y, 1).eval().round(6)
     array([2., 1.])
     """
-    points, values = floats("polyfit", x, y)
-    name = dim_of("polyfit", points, dim)
-    dim_of("polyfit", values, name)
-    powers = vander(wrap(points), whole("polyfit", deg, "deg", points) + 1, new)
+    points, values = floats(x, y)
+    name = dim_of(points, dim)
+    dim_of(values, name)
+    powers = vander(wrap(points), whole(deg, "deg", points) + 1, new)
     scale = norm(powers, name)  # columns of one length are better conditioned
     scale = where(equal(scale, 0), 1, scale)
     columns, scale = (astype(v, values.type.dtype) for v in (powers / scale, scale))
@@ -284,8 +284,8 @@ def pinv(x: Operand, dims: Sequence[str] = ROW_COL, *, rtol: float | None = None
     array([[0.04, 0.08],
            [0.08, 0.16]])
     """
-    (node,) = floats("pinv", x)
-    row, col = two_dims("pinv", dims, node)
+    (node,) = floats(x)
+    row, col = two_dims(dims, node)
     return wrap(matrices.pinv(node, dims=(row, col), new=(col, row), rtol=rtol))
 
 
@@ -305,6 +305,6 @@ def lstsq(
     >>> gc.compile([], gc.linalg.lstsq(a, gc.constant([1.0, 3.0, 5.0], "row")))().round(6)
     array([1., 2.])
     """
-    matrix, right = floats("lstsq", a, b)
-    row, col = sides("lstsq", dims, matrix, right)
+    matrix, right = floats(a, b)
+    row, col = sides(dims, matrix, right)
     return dot(pinv(wrap(matrix), (row, col), rtol=rtol), wrap(right), dim=row)

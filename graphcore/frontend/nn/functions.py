@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from graphcore.frontend.core.arguments import dim_of
-from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.base import Tensor, type_refusal, wrap
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.index.indexing import take_along
@@ -16,7 +16,6 @@ from graphcore.frontend.reduce.reductions import sum
 from graphcore.frontend.reduce.segments import checked_numbers
 from graphcore.frontend.special.functions import expit, ndtr
 from graphcore.frontend.special.softmaxes import log_softmax
-from graphcore.ir.errors import GraphTypeError
 
 __all__ = ["cross_entropy", "gelu", "relu", "silu"]
 
@@ -30,7 +29,7 @@ def relu(x: Operand) -> Tensor:
     >>> gc.compile([], gc.nn.relu(gc.constant([-1.0, 0.0, 2.0], "row")))()
     array([0., 0., 2.])
     """
-    value = wrap(single("relu", x))
+    value = wrap(single(x))
     return where(less_equal(value, 0), 0, value)
 
 
@@ -48,7 +47,7 @@ def gelu(x: Operand, approximate: bool = False) -> Tensor:
     >>> gc.compile([], gc.nn.gelu(gc.constant([-1.0, 0.0, 2.0], "row")))().round(4)
     array([-0.1587,  0.    ,  1.9545])
     """
-    value = as_float(wrap(single("gelu", x)))
+    value = as_float(wrap(single(x)))
     if approximate:  # (1 + tanh(u)) / 2 = expit(2 u), which does not cancel
         return gated(value, expit(math.sqrt(8 / math.pi) * (value + 0.044715 * value**3)))
     return gated(value, ndtr(value))
@@ -61,7 +60,7 @@ def silu(x: Operand) -> Tensor:
     >>> gc.compile([], gc.nn.silu(gc.constant([-1.0, 0.0, 2.0], "row")))().round(4)
     array([-0.2689,  0.    ,  1.7616])
     """
-    value = as_float(wrap(single("silu", x)))
+    value = as_float(wrap(single(x)))
     return gated(value, expit(value))
 
 
@@ -89,14 +88,13 @@ def cross_entropy(logits: Operand, labels: Operand, dim: str | None = None) -> T
     >>> gc.compile([], gc.nn.cross_entropy(logits, labels, dim="class"))()
     array([6.93147181e-01, 1.00000000e+03])
     """
-    chances = log_softmax(as_float(wrap(single("cross_entropy", logits))), dim)
-    name = dim_of("cross_entropy", chances.node, dim)
-    target = wrap(single("cross_entropy", labels))
+    chances = log_softmax(as_float(wrap(single(logits))), dim)
+    name = dim_of(chances.node, dim)
+    target = wrap(single(labels))
     if target.dtype.kind in "iu" and name not in target.dims:
-        classes = checked_numbers("cross_entropy", "classes", target.node, chances.sizes[name])
+        classes = checked_numbers("classes", target.node, chances.sizes[name])
         return -take_along(chances, wrap(classes), name)
     if target.dtype.kind != "f" or name not in target.dims:
         cure = f"give integers without dim {name!r}, or chances with it"
-        reason = f"the labels are {target.node.type}"
-        raise refusal("cross_entropy", reason, chances, target, cure=cure, kind=GraphTypeError)
+        raise type_refusal(f"the labels are {target.node.type}", chances, target, cure=cure)
     return -sum(where(equal(target, 0), 0, target * chances), name)

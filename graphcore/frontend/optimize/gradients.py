@@ -26,7 +26,7 @@ def global_norm(tree: Tree) -> Tensor:
     >>> gc.optimize.global_norm({"w": gc.constant([3.0, 0.0], "row"), "b": 4.0}).eval()
     array(5.)
     """
-    found, _ = flatten(tree, "global_norm")
+    found, _ = flatten(tree)
     if not found:
         return constant(0.0)
     squares = [(absolute(as_float(x)) ** 2).sum() for x in found]
@@ -48,8 +48,8 @@ def clip_by_global_norm(tree: T, max_norm: Real) -> T:
     >>> gc.evaluate(gc.optimize.clip_by_global_norm(grads, 1.0))
     {'w': array([0.6, 0. ]), 'b': array(0.8)}
     """
-    check("clip_by_global_norm", max_norm=max_norm)
-    found, rebuild = flatten(tree, "clip_by_global_norm")
+    check(max_norm=max_norm)
+    found, rebuild = flatten(tree)
     norm = global_norm(found)
     scale = where(norm <= max_norm, 1.0, max_norm / norm)  # nan if the norm is
     clipped: T = rebuild([x * like(scale, x) for x in found])

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from graphcore.frontend.core.base import Base, Tensor, refusal
+from graphcore.frontend.core.base import Base, Tensor, type_refusal
 from graphcore.frontend.core.defaults import default_dtype
 from graphcore.frontend.core.lift import is_labelled
 from graphcore.frontend.core.trees import Tree, flatten
@@ -16,7 +16,7 @@ from graphcore.frontend.create.inputs import constant
 from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.tree import map as each
 from graphcore.ir.dtypes import real_of
-from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.provenance import public_call
 from graphcore.ir.structures import leaves
 
 from .rates import Real, schedule_of
@@ -35,7 +35,7 @@ def of_arrays(function: Callable[..., R]) -> Callable[..., R]:
         if any(isinstance(leaf, Base) for leaf in found):
             cure = "give arrays alone, or tensors alone: gc.evaluate(tree) has arrays"
             reason = "params, grads and state have arrays as well as tensors"
-            raise refusal("optimizer", reason, cure=cure, kind=GraphTypeError)
+            raise type_refusal(reason, cure=cure, name=public_call("optimizer"))
         made: R = Base._complete._evaluator(function(*[each(by_axes, x) for x in trees]), None, {})
         return made
 
@@ -52,9 +52,9 @@ def by_axes(x: Any) -> Any:
     return constant(x, [f"axis {n}" for n in range(np.ndim(x))]) if has_axes(x) else x
 
 
-def tensors(function: str, name: str, tree: Tree) -> Tree:
+def tensors(name: str, tree: Tree) -> Tree:
     """A tree of tensors."""
-    found, rebuild = flatten(tree, f"{function}: {name}")
+    found, rebuild = flatten(tree, name)
     return rebuild(found)
 
 
@@ -63,31 +63,31 @@ def like(value: Real, x: Tensor) -> Real:
     return value if type(value) in (int, float) else astype(value, real_of(x.dtype))
 
 
-def check_rates(function: str, given: Any) -> None:
+def check_rates(given: Any) -> None:
     """Refuse learning rates that are neither numbers, tensors nor functions."""
     for _, rate in leaves(given, "learning_rate"):
-        schedule_of(function, rate)
+        schedule_of(rate)
 
 
-def check_mask(function: str, given: Any) -> None:
+def check_mask(given: Any) -> None:
     """Refuse masks that are neither True nor False, trees of these, None or functions."""
     wrong = [leaf for _, leaf in leaves(given, "mask") if not isinstance(leaf, bool | np.bool)]
     if wrong and given is not None and not callable(given):
         reason = f"mask has {wrong[0]!r:.60}, which is neither True nor False"
         cure = "give True or False in a tree like the params, or a function of the params"
-        raise refusal(function, reason, cure=cure, kind=GraphTypeError)
+        raise type_refusal(reason, cure=cure)
 
 
-def rates_of(function: str, given: Any, params: Tree, step: Tensor) -> Tree:
+def rates_of(given: Any, params: Tree, step: Tensor) -> Tree:
     """The learning rate of each param in this step; those of our schedules in their precision."""
     dtypes = [real_of(p.dtype) for _, p in leaves(params, "params")]
-    found = of_each(function, "learning_rate", given, params)
+    found = of_each("learning_rate", given, params)
     with default_dtype(np.result_type(np.float16, *dtypes)):
-        now = {id(rate): schedule_of(function, rate)(step) for rate in found}
+        now = {id(rate): schedule_of(rate)(step) for rate in found}
     return each(lambda p: now[id(found.pop(0))], params)
 
 
-def of_each(function: str, what: str, given: Any, params: Tree) -> list[Any]:
+def of_each(what: str, given: Any, params: Tree) -> list[Any]:
     """What is given for each leaf of `params`: once for all, or in a tree of groups of them."""
     parts = leaves(given, "params")
     found = []
@@ -96,6 +96,6 @@ def of_each(function: str, what: str, given: Any, params: Tree) -> list[Any]:
         if len(owners) != 1:
             reason = f"{what} has nothing for {path}"
             cure = f"give one for all params, or a tree with the keys of params: {what}={{...}}"
-            raise refusal(function, reason, cure=cure, kind=GraphTypeError)
+            raise type_refusal(reason, cure=cure)
         found += owners
     return found

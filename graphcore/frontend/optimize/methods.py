@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
-from graphcore.frontend.core.base import Tensor, brief, refusal
+from graphcore.frontend.core.base import Tensor, brief, refusal, type_refusal
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.other_names import UPDATE
 from graphcore.frontend.core.trees import Tree
@@ -22,7 +22,7 @@ from graphcore.frontend.pointwise.elementwise import absolute, expm1, log, sign
 from graphcore.frontend.reduce.masking import root
 from graphcore.frontend.tree import map as each
 from graphcore.ir.dtypes import real_of
-from graphcore.ir.errors import GraphAttributeError, GraphTypeError
+from graphcore.ir.errors import GraphAttributeError
 from graphcore.ir.help_text import fields
 
 from .groups import check_mask, check_rates, like, of_arrays, of_each, rates_of, tensors
@@ -66,7 +66,7 @@ class Optimizer(NamedTuple):
         if name.startswith("_"):  # a protocol that Python or a library looks for
             raise AttributeError(name)
         reason = f"has no attribute {name!r}"
-        raise refusal("Optimizer", reason, cure=UPDATE, kind=GraphAttributeError)
+        raise refusal(reason, cure=UPDATE, kind=GraphAttributeError, name="Optimizer")
 
 
 @fields
@@ -125,7 +125,7 @@ def sgd(learning_rate: Rates, momentum: Real = 0.0, *, nesterov: bool = False) -
     >>> gc.compile([w], new)([1.0, 2.0])
     array([0.8, 1.6])
     """
-    check("sgd", momentum=momentum)
+    check(momentum=momentum)
     moving = not (isinstance(momentum, int | float) and momentum == 0)
 
     def start(params: Tree) -> Momentum:
@@ -142,7 +142,7 @@ def sgd(learning_rate: Rates, momentum: Real = 0.0, *, nesterov: bool = False) -
             )
         return each(stepped, params, moved, rates), Momentum(state.step + 1, velocity)
 
-    return optimizer("sgd", learning_rate, start, step)
+    return optimizer(learning_rate, start, step)
 
 
 ADAM = {
@@ -180,7 +180,7 @@ def adam(
     >>> gc.compile([w], new)([1.0, -20.0]).round(6)
     array([  0.9, -19.9])
     """
-    return moments("adam", learning_rate, b1, b2, eps, Decay("adam", 0.0, None))
+    return moments(learning_rate, b1, b2, eps, Decay(0.0, None))
 
 
 @parameters(**ADAM, **DECAY)
@@ -205,14 +205,12 @@ def adamw(
     >>> gc.compile([w], new)([1.0, -20.0]).round(6)
     array([  0.85, -18.9 ])
     """
-    return moments("adamw", learning_rate, b1, b2, eps, decay_of("adamw", weight_decay, mask))
+    return moments(learning_rate, b1, b2, eps, decay_of(weight_decay, mask))
 
 
-def moments(
-    function: str, learning_rate: Rates, b1: Real, b2: Real, eps: Real, decay: Decay
-) -> Optimizer:
+def moments(learning_rate: Rates, b1: Real, b2: Real, eps: Real, decay: Decay) -> Optimizer:
     """Adam, whose params decay."""
-    check(function, b1=b1, b2=b2, eps=eps)
+    check(b1=b1, b2=b2, eps=eps)
 
     def start(params: Tree) -> Moments:
         return Moments(constant(0), each(zeros_like, params), squares_like(params))
@@ -230,7 +228,7 @@ def moments(
         params = each(new, params, mean, square, rates, decay.shares(params))
         return params, Moments(t, mean, square)
 
-    return optimizer(function, learning_rate, start, step)
+    return optimizer(learning_rate, start, step)
 
 
 @parameters(
@@ -251,7 +249,7 @@ def rmsprop(learning_rate: Rates, decay: Real = 0.9, eps: Real = 1e-8) -> Optimi
     >>> gc.compile([w], new)([1.0, -20.0]).round(6)
     array([  0.8, -19.8])
     """
-    check("rmsprop", decay=decay, eps=eps)
+    check(decay=decay, eps=eps)
 
     def start(params: Tree) -> Squares:
         return Squares(constant(0), squares_like(params))
@@ -264,7 +262,7 @@ def rmsprop(learning_rate: Rates, decay: Real = 0.9, eps: Real = 1e-8) -> Optimi
 
         return each(new, params, moved, square, rates), Squares(state.step + 1, square)
 
-    return optimizer("rmsprop", learning_rate, start, step)
+    return optimizer(learning_rate, start, step)
 
 
 @parameters(
@@ -293,8 +291,8 @@ def lion(
     >>> gc.compile([w], new)([1.0, -20.0])
     array([  0.9, -19.9])
     """
-    check("lion", b1=b1, b2=b2)
-    shrink = decay_of("lion", weight_decay, mask)
+    check(b1=b1, b2=b2)
+    shrink = decay_of(weight_decay, mask)
 
     def start(params: Tree) -> Means:
         return Means(constant(0), each(zeros_like, params))
@@ -307,32 +305,30 @@ def lion(
         mean = each(lambda m, g: running_mean(m, g, b2), state.mean, moved)
         return params, Means(state.step + 1, mean)
 
-    return optimizer("lion", learning_rate, start, step)
+    return optimizer(learning_rate, start, step)
 
 
 class Decay(NamedTuple):
     """Weight decay: the share of which params a step subtracts, times the learning rate."""
 
-    function: str
     weight_decay: Real
     mask: Mask
 
     def shares(self, params: Tree) -> Tree:
         """The share of each param."""
         mask = self.mask(params) if callable(self.mask) else self.mask
-        chosen = of_each(self.function, "mask", True if mask is None else mask, params)
+        chosen = of_each("mask", True if mask is None else mask, params)
         return each(lambda p: self.weight_decay if chosen.pop(0) else 0.0, params)
 
 
-def decay_of(function: str, weight_decay: Real, mask: Mask) -> Decay:
+def decay_of(weight_decay: Real, mask: Mask) -> Decay:
     """What is taken away, checked."""
-    check(function, weight_decay=weight_decay)
-    check_mask(function, mask)
-    return Decay(function, weight_decay, mask)
+    check(weight_decay=weight_decay)
+    check_mask(mask)
+    return Decay(weight_decay, mask)
 
 
 def optimizer(
-    function: str,
     learning_rate: Rates,
     start: Callable[[Tree], Tree],
     step: Callable[[Tree, Tree, Tree, Any], tuple[Tree, Tree]],
@@ -342,18 +338,17 @@ def optimizer(
     `step(params, moved, rates, state)` are the params and the state after a step, where the
     function grows fastest in the directions `moved`.
     """
-    check_rates(function, learning_rate)
+    check_rates(learning_rate)
 
     def init(params: Tree) -> Tree:
-        return start(tensors(function, "params", params))
+        return start(tensors("params", params))
 
     def update(params: Tree, grads: Tree, state: Tree) -> tuple[Tree, Tree]:
         if not hasattr(state, "step"):
             cure = "give what init(params) or the last update returned: params, state = update(...)"
-            reason = f"the state is {brief(state)}"
-            raise refusal("update", reason, cure=cure, kind=GraphTypeError)
-        params, grads = tensors(function, "params", params), tensors(function, "grads", grads)
-        rates = rates_of(function, learning_rate, params, state.step)
+            raise type_refusal(f"the state is {brief(state)}", cure=cure)
+        params, grads = tensors("params", params), tensors("grads", grads)
+        rates = rates_of(learning_rate, params, state.step)
         return step(params, downhill(grads), rates, state)
 
     return Optimizer(of_arrays(init), of_arrays(update))

@@ -39,22 +39,21 @@ LIMITS = {
 """The least and the greatest value of hyperparameters, and the cure for others."""
 
 
-def check(function: str, **values: Real) -> None:
+def check(**values: Real) -> None:
     """Refuse hyperparameters that are no real numbers or tensors, or that make no sense."""
     for name, value in values.items():
-        node = single(function, value)
+        node = single(value)
         least, most, cure = LIMITS.get(name, (-math.inf, math.inf, "give a real number"))
         outside = isinstance(value, int | float) and not least <= value <= most
         if outside or node.type.dtype.kind == "c":
-            reason = f"{name} is {value!r:.60}"
-            raise refusal(function, reason, cure=cure)
+            raise refusal(f"{name} is {value!r:.60}", cure=cure)
 
 
-def schedule_of(function: str, rate: Real | Schedule) -> Schedule:
+def schedule_of(rate: Real | Schedule) -> Schedule:
     """A learning rate as a function of the number of the step."""
     if callable(rate):
-        return callback(function, "learning_rate", rate, "step")
-    check(function, learning_rate=rate)
+        return callback("learning_rate", rate, "step")
+    check(learning_rate=rate)
     return lambda step: rate
 
 
@@ -72,7 +71,7 @@ def exponential_decay(learning_rate: Real, steps: Real, factor: Real) -> Schedul
     >>> gc.optimize.exponential_decay(0.1, 100, 0.5)(200).eval()
     array(0.025)
     """
-    check("exponential_decay", learning_rate=learning_rate, steps=steps, factor=factor)
+    check(learning_rate=learning_rate, steps=steps, factor=factor)
     return lambda step: learning_rate * factor ** (step_tensor(step) / steps)
 
 
@@ -92,7 +91,7 @@ def cosine_decay(learning_rate: Real, steps: Real, final: Real = 0.0) -> Schedul
     >>> gc.evaluate([rate(0), rate(50), rate(1000)])
     [array(0.1), array(0.05), array(0.)]
     """
-    check("cosine_decay", learning_rate=learning_rate, steps=steps, final=final)
+    check(learning_rate=learning_rate, steps=steps, final=final)
 
     def rate(step: Operand) -> Tensor:
         share = minimum(step_tensor(step) / steps, 1.0)
@@ -116,11 +115,11 @@ def linear_warmup(steps: Real, then: Real | Schedule) -> Schedule:
     >>> gc.evaluate([rate(0), rate(3), rate(9)])
     [array(0.025), array(0.1), array(0.1)]
     """
-    check("linear_warmup", steps=steps)
-    rate = schedule_of("linear_warmup", then)
+    check(steps=steps)
+    rate = schedule_of(then)
     return lambda step: minimum((step_tensor(step) + 1) / steps, 1.0) * rate(step_tensor(step))
 
 
 def step_tensor(step: Operand) -> Tensor:
     """The number of a step as a float of the default dtype, which is at least float32 here."""
-    return astype(wrap(single("schedule", step)), np.promote_types(default(), np.float32))
+    return astype(wrap(single(step)), np.promote_types(default(), np.float32))

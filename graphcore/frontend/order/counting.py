@@ -16,7 +16,7 @@ from graphcore.frontend.core.arguments import (
     require_dims,
     require_order,
 )
-from graphcore.frontend.core.base import Base, Tensor, brief, refusal, wrap
+from graphcore.frontend.core.base import Base, Tensor, brief, refusal, type_refusal, wrap
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, array, as_array, single
 from graphcore.frontend.core.values_as_sizes import value_of
@@ -33,7 +33,6 @@ from graphcore.frontend.reduce.reductions import min as smallest
 from graphcore.frontend.reduce.running import cumsum
 from graphcore.frontend.reduce.segments import segment_sum
 from graphcore.frontend.shape.dims import concat, stack, transpose, unstack
-from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.help_text import fields
 from graphcore.ir.names import Hidden, apart
 from graphcore.ir.sizes import Expression
@@ -79,8 +78,8 @@ def bincount(
     >>> gc.compile([], gc.bincount(gc.constant([2, 0, 2], "t"), size=4))()
     array([1, 0, 2, 0])
     """
-    node = single("bincount", x)
-    dims = dims_of("bincount", node, dim)
+    node = single(x)
+    dims = dims_of(node, dim)
     found = segment_sum(np.int64(1) if weights is None else weights, wrap(node), size, dims, name)
     return transpose(found, *place_dims(node.type.dims, dims, name), ...)
 
@@ -135,8 +134,8 @@ def histogram(
     >>> gc.compile([], list(gc.histogram(x, 2, range=(0, 1))))()
     [array([2, 1]), array([0. , 0.5, 1. ])]
     """
-    value = wrap(single("histogram", x))
-    dims = dims_of("histogram", value.node, dim)
+    value = wrap(single(x))
+    dims = dims_of(value.node, dim)
     edges = edges_along(value, bins, dims, range, name)
     last = edges.sizes[name] - 1
     above = searchsorted(edges, value, name, "right")
@@ -150,9 +149,9 @@ def histogram(
 
 def edges_along(x: Tensor, bins: Any, dims: tuple[str, ...], ends: Any, name: str) -> Tensor:
     """The edges of bins; those of equal width in the dtype of a mean of `x`."""
-    require_order("histogram", x)
+    require_order(x)
     if isinstance(bins, Base) and not bins.dims:
-        bins = value_of("histogram", "the number of bins", bins)
+        bins = value_of("the number of bins", bins)
     if isinstance(bins, (int, np.integer, Expression)):
         low, high = (
             (smallest(x, dims), largest(x, dims)) if ends is None else histogram_range(x, ends)
@@ -160,17 +159,16 @@ def edges_along(x: Tensor, bins: Any, dims: tuple[str, ...], ends: Any, name: st
         return astype(evenly(x, bins, low, high, name), as_float(x).dtype)
     if ends is not None:
         cure = "leave the range out: the edges determine the bins"
-        reason = "takes a range or edges, not both"
-        raise refusal("histogram", reason, x, cure=cure, kind=GraphTypeError)
+        raise type_refusal("takes a range or edges, not both", x, cure=cure)
     if isinstance(bins, Base) or hasattr(bins, "dims"):
-        given = single("histogram", bins)
-        require_dims("histogram", given, (name,))
+        given = single(bins)
+        require_dims(given, (name,))
         return wrap(given)
-    known = edges_of("histogram", bins, x)
+    known = edges_of(bins, x)
     if known[0] > known[-1] or known.size < 2:
         cure = "give at least two edges, in increasing order"
-        raise refusal("histogram", f"{brief(bins)} are not edges of bins", x, cure=cure)
-    return wrap(array("histogram", known, (name,)))
+        raise refusal(f"{brief(bins)} are not edges of bins", x, cure=cure)
+    return wrap(array(known, (name,)))
 
 
 def histogram_range(x: Tensor, ends: Any) -> tuple[Any, Any]:
@@ -180,18 +178,17 @@ def histogram_range(x: Tensor, ends: Any) -> tuple[Any, Any]:
     if isinstance(ends, (tuple, list)) and len(ends) == 2:
         return ends[0], ends[1]
     cure = "give the lowest and the highest edge: range=(0, 1)"
-    reason = f"range={brief(ends)} is not a pair of edges"
-    raise refusal("histogram", reason, x, cure=cure, kind=GraphTypeError)
+    raise type_refusal(f"range={brief(ends)} is not a pair of edges", x, cure=cure)
 
 
 def evenly(x: Tensor, bins: Any, low: Any, high: Any, name: str) -> Tensor:
     """Edges from `low` to `high`; if these are equal, from half below to half above."""
     if isinstance(bins, (int, np.integer)) and bins < 1:
-        raise refusal("histogram", f"there are {bins} bins", x, cure="use one or more")
+        raise refusal(f"there are {bins} bins", x, cure="use one or more")
     if all(isinstance(end, (int, float, np.number)) for end in (low, high)):
         if not (low <= high and math.isfinite(high - low)):
             reason = f"range=({low}, {high}) is not an interval"
-            raise refusal("histogram", reason, x, cure="use finite ends in order")
+            raise refusal(reason, x, cure="use finite ends in order")
         apart = 0.5 if low == high else 0
         return linspace(low - apart, high + apart, bins + 1, dim=name)
     one = equal(low, high)
@@ -257,15 +254,15 @@ def unique_all(
     >>> gc.compile([], list(gc.unique_all(gc.constant([3, 1, 3, 2], "t"), size=3)))()
     [array([1, 2, 3]), array([1, 3, 0]), array([2, 0, 2, 1]), array([1, 1, 2])]
     """
-    value = wrap(single("unique", x))
-    dims = dims_of("unique", value.node, dim)
-    require_dims("unique", value.node, dims)
-    new = new_dim("unique", name, value.node, gone=dims)
+    value = wrap(single(x))
+    dims = dims_of(value.node, dim)
+    require_dims(value.node, dims)
+    new = new_dim(name, value.node, gone=dims)
     flat, row = merge_dims(value, dims)
     ordered, order = sort(flat, row), argsort(flat, row)
     first = starts(ordered, row)
     group = cumsum(first, row)
-    many = kept_size("unique", new, size, lambda: first.sum(row).node, "distinct")
+    many = kept_size(new, size, lambda: first.sum(row).node, "distinct")
     numbers = arange(1, many + 2, dim=new)
     bounds = searchsorted(group, numbers, row)
     begin, end = bounds.isel({new: slice(None, -1)}), bounds.isel({new: slice(1, None)})
@@ -301,11 +298,11 @@ def isin(x: Operand, values: Any) -> Tensor:
     >>> gc.compile([], gc.isin(gc.constant([3, 1, 5], "row"), [1, 2, 5]))()
     array([False,  True,  True])
     """
-    value = wrap(single("isin", x))
+    value = wrap(single(x))
     if isinstance(values, Base) or hasattr(values, "dims"):
-        among = wrap(single("isin", values))
+        among = wrap(single(values))
     else:
-        among = constant(np.ravel(as_array("isin", values, value)), "value")
+        among = constant(np.ravel(as_array(values, value)), "value")
     dim = apart(Hidden("value"), (*value.dims, *among.dims))
     ordered = sort(stack(among, {dim: among.dims}), dim)
     below, up_to = (searchsorted(ordered, value, dim, side) for side in ("left", "right"))

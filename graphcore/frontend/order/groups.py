@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphcore.frontend.core.arguments import Dim, SizeLike, require_dims, size_of, whole
-from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
+from graphcore.frontend.core.base import Base, Tensor, refusal, type_refusal, wrap
 from graphcore.frontend.core.callbacks import callback
 from graphcore.frontend.core.calls import worded_methods
 from graphcore.frontend.core.documents import parameters
@@ -30,7 +30,6 @@ from graphcore.frontend.reduce.masking import (
 )
 from graphcore.frontend.reduce.segments import SEGMENTED, Segments, segments_of
 from graphcore.ir.dtypes import INT, sum_of
-from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.literal import Literal
 from graphcore.ir.node import Node
 from graphcore.ops import leaf, named
@@ -87,7 +86,7 @@ class GroupBy(Listing):
 
     def var(self, *, ddof: int = 0, skipna: bool = False) -> Tensor:
         """`sum(abs(x - mean) ** 2) / (n - ddof)` for n elements; nan where n is `ddof`."""
-        ddof = whole("var", ddof, "ddof", self._segments.x.node, least=0)
+        ddof = whole(ddof, "ddof", self._segments.x.node, least=0)
 
         def var(x: Tensor) -> Tensor:
             own = GroupBy(self._segments._replace(x=x))
@@ -158,8 +157,8 @@ class GroupBy(Listing):
         for each element is put at the elements. A larger group is refused at the call.
         """
         s = self._segments
-        called = callback("map", "function", function, "members", "where")
-        return sorted_groups.group_map(s, called, size_of("map", s.over[0], most))
+        called = callback("function", function, "members", "where")
+        return sorted_groups.group_map(s, called, size_of(s.over[0], most))
 
     def any(self) -> Tensor:
         """Whether any element of each group is not 0; false where it has none."""
@@ -172,11 +171,10 @@ class GroupBy(Listing):
     def expand(self, values: Operand) -> Tensor:
         """`values`, which have one element for each group, at the elements of the groups."""
         s = self._segments
-        y = wrap(single("expand", values))
+        y = wrap(single(values))
         if s.name not in y.dims:
             cure = close_match(s.name, y.dims)
-            reason = f"the values have no dim {s.name!r} of groups"
-            raise refusal("expand", reason, y, cure=cure)
+            raise refusal(f"the values have no dim {s.name!r} of groups", y, cure=cure)
         return isel(y, {s.name: wrap(s.ids)})
 
     def __add__(self, values: Operand) -> Tensor:
@@ -252,16 +250,15 @@ def groupby(
     if isinstance(ids, str):
         cure = "give the labels themselves, of a DataArray da: x.groupby(da.time.dt.month), "
         cure += "x.groupby(da.time.dt.season)"
-        reason = f"ids={ids!r} is text"
-        raise refusal("groupby", reason, single("groupby", x), cure=cure, kind=GraphTypeError)
+        raise type_refusal(f"ids={ids!r} is text", single(x), cure=cure)
     if size is None:
-        return GroupBy(by_labels(single("groupby", x), ids, dim, name))
-    s = segments_of("groupby", x, ids, size, dim, name or name_of(ids, single("groupby", x)))
-    require_dims("groupby", s.x.node, s.over)
+        return GroupBy(by_labels(single(x), ids, dim, name))
+    s = segments_of(x, ids, size, dim, name or name_of(ids, single(x)))
+    require_dims(s.x.node, s.over)
     if s.ids.type.dtype.kind not in "iu":
         cure = "number the labels: np.unique(labels, return_inverse=True)"
         reason = f"numbers of groups are integers, not {s.ids.type.dtype}"
-        raise refusal("groupby", reason, s.x, wrap(s.ids), cure=cure, kind=GraphTypeError)
+        raise type_refusal(reason, s.x, wrap(s.ids), cure=cure)
     return GroupBy(s)
 
 
@@ -269,25 +266,24 @@ def by_labels(x: Node, ids: Any, dim: Dim, name: str | None) -> Segments:
     """The elements of `x` in a group for each label, in their order."""
     if isinstance(ids, Base):
         cure = "give how many groups there are: x.groupby(ids, size)"
-        raise refusal("groupby", "the number of groups is not known", x, ids, cure=cure)
-    values = as_array("groupby", ids.values if is_labelled(ids) else ids, x)
+        raise refusal("the number of groups is not known", x, ids, cure=cure)
+    values = as_array(ids.values if is_labelled(ids) else ids, x)
     missing = sum(label is None or label != label for label in values.ravel().tolist())
     if missing:
         cure = "leave these elements out before the call, or give them a label, ids.fillna(label)"
-        raise refusal("groupby", f"{missing} labels of groups are missing", x, cure=cure)
+        raise refusal(f"{missing} labels of groups are missing", x, cure=cure)
     try:
         labels, found = np.unique(values, return_inverse=True)
     except TypeError as error:  # of objects
-        cure = "give labels of one kind"
-        raise refusal("groupby", f"labels have no order: {error}", x, cure=cure) from None
+        raise refusal(f"labels have no order: {error}", x, cure="give labels of one kind") from None
     numbers: Any = found.reshape(values.shape)
     if is_labelled(ids):
         literal, dims = Literal(numbers, INT), tuple(ids.dims)
-        check_dims("groupby", dims)
+        check_dims(dims)
         numbers = wrap(leaf.constant(value=literal, dims=dims, labels=labels_of(ids)))
     named = name or name_of(ids, x)
-    s = segments_of("groupby", wrap(x), numbers, len(labels), dim, named)
-    require_dims("groupby", s.x.node, s.over)
+    s = segments_of(wrap(x), numbers, len(labels), dim, named)
+    require_dims(s.x.node, s.over)
     as_xarray = labels.astype(object) if labels.dtype.kind == "U" else labels
     return s._replace(labels=as_xarray)
 

@@ -70,14 +70,14 @@ def interp(
     """
     rows = [v for v in (xp, fp) if isinstance(v, Base)]
     if dim is None:
-        dim = dim_of("interp", rows[0].node, None) if rows else Hidden("point")
-    both = common("interp", x, row_of("interp", xp, dim))
+        dim = dim_of(rows[0].node, None) if rows else Hidden("point")
+    both = common(x, row_of(xp, dim))
     at, points = (as_float(wrap(node)) for node in both)
-    require_order("interp", at)
-    require_order("interp", points)
-    given = single("interp", row_of("interp", fp, dim))
+    require_order(at)
+    require_order(points)
+    given = single(row_of(fp, dim))
     for operand in (points.node, given):
-        dim_of("interp", operand, dim)
+        dim_of(operand, dim)
     values = as_float(wrap(with_size(given, dim, points.sizes[dim])))
     if period is not None:
         at, points, values = periodic(at, points, values, dim, period)
@@ -102,7 +102,7 @@ def periodic(
     """All points within one period, sorted, with the last before and the first after them."""
     if isinstance(period, (int, float)) and not 0 < abs(period) < math.inf:
         cure = "give a number that is not 0, for instance period=360"
-        raise refusal("interp", f"period={period}", at, points, cure=cure)
+        raise refusal(f"period={period}", at, points, cure=cure)
     span = absolute(period)
     at, points = mod(at, span), mod(points, span)
     order = argsort(points, dim)
@@ -134,13 +134,13 @@ def interpolate_na(x: Operand, dim: str | None = None, points: Operand | None = 
     >>> gc.compile([], gc.interpolate_na(x, "t"))()
     array([ 1.,  3.,  5.,  7., nan])
     """
-    value = wrap(single("interpolate_na", x))
-    name = dim_of("interpolate_na", value.node, dim)
+    value = wrap(single(x))
+    name = dim_of(value.node, dim)
     if not may_be_null(value):
         return value
     given = arange(value.sizes[name], dim=name) if points is None else points
-    place = astype(wrap(single("interpolate_na", given)), value.real.dtype)
-    dim_of("interpolate_na", place.node, name)
+    place = astype(wrap(single(given)), value.real.dtype)
+    dim_of(place.node, name)
     there = notnull(value)
     known = where(there, place, math.nan)
     left, right = ffill(known, name), bfill(known, name)

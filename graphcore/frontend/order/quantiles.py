@@ -49,7 +49,7 @@ def median(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = Fa
     >>> gc.compile([], gc.median(gc.constant([4.0, 1.0, 9.0, 2.0], "t")))()
     array(3.)
     """
-    return median_of(sorted_rows(mask_operand("median", x, dim, where, skipna), skipna))
+    return median_of(sorted_rows(mask_operand(x, dim, where, skipna), skipna))
 
 
 def median_of(order: Order) -> Tensor:
@@ -95,8 +95,8 @@ def quantile(
     array([[1.5, 4.5],
            [2. , 5. ]])
     """
-    data = mask_operand("quantile", x, dim, where, skipna)
-    check_word("quantile", "method", method, (*CHOSEN, *LINEAR), data.x)
+    data = mask_operand(x, dim, where, skipna)
+    check_word("method", method, (*CHOSEN, *LINEAR), data.x)
     share, valid = share_of(data, q)
     found = quantile_of(sorted_rows(data, skipna), share, valid, method)
     return first_by_fraction(found, share, q)
@@ -104,7 +104,7 @@ def quantile(
 
 def quantile_of(order: Order, share: Tensor, valid: Tensor | None, method: str) -> Tensor:
     """The quantiles of sorted elements, nan where a share is not `valid`."""
-    check_word("quantile", "method", method, (*CHOSEN, *LINEAR), order.values)
+    check_word("method", method, (*CHOSEN, *LINEAR), order.values)
     if method in LINEAR:
         alpha, beta = LINEAR[method]
         at = share * (order.size - 1) + share * (2 - alpha - beta) + (alpha - 1)
@@ -182,8 +182,8 @@ class Order(NamedTuple):
 def sorted_rows(data: Masked, skipna: bool) -> Order:
     """Each row sorted. Elements left out are nan, so they come last."""
     x, dims = data.x, data.dims
-    require_dims(data.function, x.node, dims)
-    require_order(data.function, x)
+    require_dims(x.node, dims)
+    require_order(x)
     if data.mask is not None:
         x = choose(data.mask, as_float(x), math.nan)
     x, dim = merge_dims(x, dims)
@@ -218,15 +218,15 @@ def share_of(data: Masked, q: Any) -> tuple[Tensor, Tensor | None]:
         given = astype(q, FLOAT)
         valid = (given >= 0) & (given <= 1)
         return choose(valid, given, 0.0), valid
-    known = as_array(data.function, q, data.x)
+    known = as_array(q, data.x)
     values = known.astype(FLOAT) if known.dtype.kind in "biuf" else np.array([math.nan])
     if values.ndim > 1 or not np.all((values >= 0) & (values <= 1)):
         cure = "use a number, a list of numbers, or a tensor"
         reason = f"q={q!r} is not a number between 0 and 1, or a list of such numbers"
-        raise refusal(data.function, reason, data.x, cure=cure)
+        raise refusal(reason, data.x, cure=cure)
     if values.ndim == 0:
-        return wrap(array(data.function, values, ())), None
+        return wrap(array(values, ())), None
     if "quantile" in data.x.dims and "quantile" not in data.dims:
         cure = "rename it, or give q as a tensor with a dim of another name"
-        raise refusal(data.function, "there is a dim 'quantile' already", data.x, cure=cure)
-    return wrap(array(data.function, values, ("quantile",))), None
+        raise refusal("there is a dim 'quantile' already", data.x, cure=cure)
+    return wrap(array(values, ("quantile",))), None

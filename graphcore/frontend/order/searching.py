@@ -37,13 +37,13 @@ Row: TypeAlias = "Operand | list[Any] | tuple[Any, ...] | range | npt.NDArray[An
 """A tensor with a given dim, or a list along that dim."""
 
 
-def row_of(function: str, values: Row, dim: object) -> Operand:
+def row_of(values: Row, dim: object) -> Operand:
     """`values`; an unnamed list becomes a tensor along `dim`."""
     if isinstance(values, np.ndarray) and not values.ndim:
         return values[()]
     if isinstance(values, (list, tuple, range, np.ndarray)):
         dim = Hidden("point") if dim is None else dim
-        return wrap(array(function, as_array(function, values), names(function, dim)))
+        return wrap(array(as_array(values), names(dim)))
     return values
 
 
@@ -65,9 +65,9 @@ def searchsorted(x: Row, values: Operand, dim: str | None = None, side: Side = "
     >>> gc.compile([], gc.searchsorted([1.0, 2.0, 2.0, 3.0], values, dim="t"))()
     array([1, 4])
     """
-    rows, wanted = common("searchsorted", row_of("searchsorted", x, dim), values)
-    name = dim_of("searchsorted", rows, dim)
-    check_word("searchsorted", "side", side, ("left", "right"), rows)
+    rows, wanted = common(row_of(x, dim), values)
+    name = dim_of(rows, dim)
+    check_word("side", side, ("left", "right"), rows)
     return wrap(named.searchsorted(rows, wanted, dim=name, side=side))
 
 
@@ -93,29 +93,27 @@ def digitize(x: Operand, bins: Row, dim: str | None = None, right: bool = False)
     array([1, 2, 3])
     """
     side: Side = "left" if right else "right"
-    value = wrap(single("digitize", x))
+    value = wrap(single(x))
     if isinstance(bins, Base) or hasattr(bins, "dims"):
         if dim is None:
-            cure = "name the dim of the edges: dim='edge'"
-            raise refusal("digitize", "bins are a tensor", value, cure=cure)
+            raise refusal("bins are a tensor", value, cure="name the dim of the edges: dim='edge'")
         return transpose(searchsorted(bins, value, dim, side), *value.dims, ...)
     if dim is not None:
-        cure = "leave it out"
-        raise refusal("digitize", f"dim={dim!r} where the edges are a list", value, cure=cure)
-    edges, dim = edges_of("digitize", bins, value), Hidden("edge")
+        raise refusal(f"dim={dim!r} where the edges are a list", value, cure="leave it out")
+    edges, dim = edges_of(bins, value), Hidden("edge")
     if edges[0] <= edges[-1]:
         return searchsorted(edges, value, dim, side)
     return edges.size - searchsorted(edges[::-1], value, dim, side)
 
 
-def edges_of(function: str, bins: Any, x: Tensor) -> npt.NDArray[Any]:
+def edges_of(bins: Any, x: Tensor) -> npt.NDArray[Any]:
     """Edges known now, refused unless they are sorted."""
-    edges = as_array(function, bins, x)
+    edges = as_array(bins, x)
     ordered = edges.ndim == 1 and edges.size > 0 and edges.dtype.kind in "biuf"
     if ordered and (np.all(edges[1:] >= edges[:-1]) or np.all(edges[1:] <= edges[:-1])):
         return edges
     reason = f"{brief(bins)} are not edges of bins"
-    raise refusal(function, reason, x, cure="give sorted numbers, or a tensor and its dim")
+    raise refusal(reason, x, cure="give sorted numbers, or a tensor and its dim")
 
 
 @parameters(
@@ -144,10 +142,10 @@ def nonzero(
     >>> gc.compile([], gc.nonzero(x, size=2))()
     {'row': array([0, 1]), 'col': array([1, 0])}
     """
-    node = single("nonzero", x)
-    dims = dims_of("nonzero", node, dim, ordered=True)
-    new = new_dim("nonzero", name, node, gone=dims)
-    found, there = element_positions("nonzero", not_equal(wrap(node), 0).node, dims, new, size)
+    node = single(x)
+    dims = dims_of(node, dim, ordered=True)
+    new = new_dim(name, node, gone=dims)
+    found, there = element_positions(not_equal(wrap(node), 0).node, dims, new, size)
     if there is None:
         return found
     return {dim: where(there, at, fill_value) for dim, at in found.items()}

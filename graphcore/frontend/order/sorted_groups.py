@@ -99,9 +99,9 @@ def number(s: Segments, mask: Tensor) -> Tensor:
     return s.total(named.scatter, astype(mask, INT))
 
 
-def order_of(function: str, s: Segments, skipna: bool) -> Order:
+def order_of(s: Segments, skipna: bool) -> Order:
     """The elements of each group in order; a last nan stands for those of an empty line."""
-    require_order(function, s.x)
+    require_order(s.x)
     there = broadcast_to(notnull(s.x).node, s.x.sizes | sizes_over(s))
     missing = number(s, ~there)
     counted = number(s, there) + (0 if skipna else missing)
@@ -121,13 +121,13 @@ def starts(s: Segments, every: Tensor) -> Tensor:
 
 def group_median(s: Segments, skipna: bool) -> Tensor:
     """The median of each group."""
-    return s.order_dims(median_of(order_of("median", s, skipna)))
+    return s.order_dims(median_of(order_of(s, skipna)))
 
 
 def group_quantile(s: Segments, q: Any, method: str, skipna: bool) -> Tensor:
     """Quantiles of each group."""
-    share, valid = share_of(Masked("quantile", s.x, s.over), q)
-    found = quantile_of(order_of("quantile", s, skipna), share, valid, method)
+    share, valid = share_of(Masked(s.x, s.over), q)
+    found = quantile_of(order_of(s, skipna), share, valid, method)
     batch = [dim for dim in s.order_dims(number(s, notnull(s.x))).dims if dim not in share.dims]
     return s.labelled(first_by_fraction(transpose(found, *share.dims, *batch), share, q))
 
@@ -184,8 +184,7 @@ def group_map(s: Segments, function: Any, most: Size) -> Tensor:
     (dim,) = s.over if len(s.over) == 1 else (None,)
     if dim is None or dim == s.name:
         cure = "name the dim of groups, and map along one dim: x.groupby(ids, size, dim, name='g')"
-        reason = f"the groups {s.name!r} are along {s.over}"
-        raise refusal("map", reason, s.x, cure=cure)
+        raise refusal(f"the groups {s.name!r} are along {s.over}", s.x, cure=cure)
     line, order = line_of(s, s.x).sorted()
     every = number(s, broadcast_to(notnull(s.x).node, s.x.sizes | sizes_over(s)) | True)
     begin = starts(s, every)

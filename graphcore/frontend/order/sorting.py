@@ -57,8 +57,8 @@ def argsort(x: Operand, dim: str | None = None, descending: bool = False) -> Ten
     >>> gc.compile([], gc.argsort(gc.constant([3.0, 1.0, 2.0], "t"), dim="t"))()
     array([1, 2, 0])
     """
-    node = single("argsort", x)
-    name = dim_of("argsort", node, dim)
+    node = single(x)
+    name = dim_of(node, dim)
     return order(node, name, node.type.size(name), descending)
 
 
@@ -75,8 +75,8 @@ def sort(x: Operand, dim: str | None = None, descending: bool = False) -> Tensor
     >>> gc.compile([], gc.sort(gc.constant([3.0, 1.0, 2.0], "t"), dim="t", descending=True))()
     array([3., 2., 1.])
     """
-    node = single("sort", x)
-    name = dim_of("sort", node, dim)
+    node = single(x)
+    name = dim_of(node, dim)
     if descending:
         return flip(sort(flip(wrap(node), name), name), name)
     return wrap(named.sort(node, dim=name))
@@ -101,12 +101,12 @@ def top_k(x: Operand, k: Whole, dim: str | None = None) -> TopK:
     >>> gc.compile([], list(top))()
     [array([3., 2.]), array([0, 2])]
     """
-    node = single("top_k", x)
-    name = dim_of("top_k", node, dim)
-    size = size_of("top_k", name, integer("top_k", k, "k", node))
+    node = single(x)
+    name = dim_of(node, dim)
+    size = size_of(name, integer(k, "k", node))
     if (most := upper_bound(node.type.size(name) - size)) is not None and most < 0:
         cure = "use a k up to the size of the dim"
-        raise refusal("top_k", f"dim {name!r} has fewer than {size} elements", node, cure=cure)
+        raise refusal(f"dim {name!r} has fewer than {size} elements", node, cure=cure)
     indices = order(node, name, size, descending=True)
     return TopK(take_along(wrap(node), indices, name), indices)
 
@@ -125,9 +125,9 @@ def rank(x: Operand, dim: str | None = None, pct: bool = False) -> Tensor:
     >>> gc.compile([], gc.rank(gc.constant([3.0, 1.0, 3.0], "t"), dim="t"))()
     array([2.5, 1. , 2.5])
     """
-    value = wrap(single("rank", x))
-    require_order("rank", value)
-    dim = dim_of("rank", value.node, dim)
+    value = wrap(single(x))
+    require_order(value)
+    dim = dim_of(value.node, dim)
     ordered = sort(value, dim)
     below, up_to = (searchsorted(ordered, ordered, dim, side) for side in ("left", "right"))
     ranks = astype(put_back(below + up_to + 1, value, dim), as_float(value).dtype) / 2

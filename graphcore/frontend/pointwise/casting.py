@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.base import Tensor, refusal, type_refusal, wrap
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, dtype_of, out_of_bounds, single, weak
 from graphcore.frontend.core.weak import kind_of
 from graphcore.ir.dtypes import float_for, promote
-from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.node import Node
 from graphcore.ir.types import DType
 from graphcore.ops import elementwise as ops
@@ -35,12 +34,12 @@ def astype(x: Operand, dtype: npt.DTypeLike) -> Tensor:
     >>> gc.compile([], gc.astype(gc.constant([1.9, -1.9], "row"), "int32"))()
     array([ 1, -1], dtype=int32)
     """
-    node = single("astype", x)
-    wanted = dtype_of("astype", dtype, node)
+    node = single(x)
+    wanted = dtype_of(dtype, node)
     if node.type.dtype.kind == "c" and wanted.kind in "iuf":
         cure = "use x.real, x.imag, or abs(x) for the modulus"
         reason = f"{node.type.dtype} as {wanted} would lose the imaginary part"
-        raise refusal("astype", reason, node, cure=cure, kind=GraphTypeError)
+        raise type_refusal(reason, node, cure=cure)
     there = node.type.dtype == wanted and kind_of(node) is None  # a weak tensor may change dtype
     return wrap(node if there else ops.cast(node, dtype=wanted))
 
@@ -50,15 +49,15 @@ def as_float(x: Tensor) -> Tensor:
     return astype(x, float_for(x.dtype))
 
 
-def with_fill(function: str, x: Node, value: Operand | None) -> tuple[Node, Node]:
+def with_fill(x: Node, value: Operand | None) -> tuple[Node, Node]:
     """`x` and its fill value in one dtype; by default nan, in a dtype that has it."""
     if value is None and x.type.dtype.kind == "b":
         cure = "give a fill value, such as False, or cast with astype"
-        raise refusal(function, "bool has no nan to fill with", x, cure=cure)
+        raise refusal("bool has no nan to fill with", x, cure=cure)
     if value is None:
         x, value = with_nan(x)
     x = to_hold(x, value)
-    return x, fill_in_dtype(function, value, x)
+    return x, fill_in_dtype(value, x)
 
 
 def to_hold(x: Node, value: Any) -> Node:
@@ -81,19 +80,19 @@ def with_nan(x: Node) -> tuple[Node, complex]:
     return astype(wrap(x), dtype).node, nan
 
 
-def fill_in_dtype(function: str, value: Operand, x: Node) -> Node:
+def fill_in_dtype(value: Operand, x: Node) -> Node:
     """A fill value in the dtype of `x`; a number that the dtype cannot represent is refused."""
     dtype: DType = x.type.dtype
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, (int, float, complex)):
         if dtype.kind in "biu" and not exact(value, dtype):
-            raise out_of_bounds(function, value, dtype, [x])
-        return weak(function, value, dtype, [x])
-    node = single(function, value)
+            raise out_of_bounds(value, dtype, [x])
+        return weak(value, dtype, [x])
+    node = single(value)
     if not np.can_cast(node.type.dtype, dtype, "same_kind"):
         cure = "cast one of them with astype"
-        raise refusal(function, f"{node.type.dtype} cannot be cast to {dtype}", x, node, cure=cure)
+        raise refusal(f"{node.type.dtype} cannot be cast to {dtype}", x, node, cure=cure)
     return astype(wrap(node), dtype).node
 
 

@@ -42,17 +42,16 @@ def select(
     >>> gc.compile([], gc.select([x < 0, x < 1], [-x, x**2], 10.0))()
     array([ 2.  ,  0.25, 10.  ])
     """
-    conditions = as_list("select", "conditions", conditions)
-    choices = as_list("select", "choices", choices)
+    conditions = as_list("conditions", conditions)
+    choices = as_list("choices", choices)
     if len(conditions) != len(choices) or not choices:
         reason = f"{len(choices)} choices for {len(conditions)} conditions"
         given = [x for x in (*conditions, *choices) if isinstance(x, Base)]
-        cure = "give one choice for each condition, at least one"
-        raise refusal("select", reason, *given, cure=cure)
+        raise refusal(reason, *given, cure="give one choice for each condition, at least one")
     result = default
     for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
         result = where(condition, choice, result)
-    return wrap(single("select", result))
+    return wrap(single(result))
 
 
 @parameters(
@@ -81,17 +80,15 @@ def piecewise(
     >>> gc.compile([], gc.piecewise(x, [x < 0, x > 1], [lambda x: -x, 1.0, lambda x: x**2]))()
     array([2.  , 0.25, 1.  ])
     """
-    at = wrap(single("piecewise", x))
-    conditions = as_list("piecewise", "conditions", conditions, at)
-    functions = as_list("piecewise", "functions", functions, at)
-    values = [
-        callback("piecewise", "a function", f, "x")(at) if callable(f) else f for f in functions
-    ]
+    at = wrap(single(x))
+    conditions = as_list("conditions", conditions, at)
+    functions = as_list("functions", functions, at)
+    values = [callback("a function", f, "x")(at) if callable(f) else f for f in functions]
     if len(values) - len(conditions) not in (0, 1) or not conditions:
         reason = f"{len(values)} functions for {len(conditions)} conditions"
         cure = "give one for each condition, and at most one more for all other elements"
-        raise refusal("piecewise", reason, at, cure=cure)
+        raise refusal(reason, at, cure=cure)
     result = values[-1] if len(values) > len(conditions) else 0
     for condition, value in zip(conditions, values):
         result = where(condition, value, result)
-    return wrap(single("piecewise", result))
+    return wrap(single(result))

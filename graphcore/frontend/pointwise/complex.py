@@ -29,7 +29,7 @@ def real(x: Operand) -> Tensor:
     >>> gc.compile([], gc.real(gc.constant([1 + 2j, 3j], "row")))()
     array([1., 0.])
     """
-    node = single("real", x)
+    node = single(x)
     return wrap(ops.real(node) if node.type.dtype.kind == "c" else node)
 
 
@@ -40,10 +40,10 @@ def imag(x: Operand) -> Tensor:
     >>> gc.compile([], gc.imag(gc.constant([1 + 2j, 3j], "row")))()
     array([2., 3.])
     """
-    node = single("imag", x)
+    node = single(x)
     if node.type.dtype.kind == "c":
         return wrap(ops.imag(node))
-    zeros = full_of(weak("imag", 0, node.type.dtype, []), node.type.sizes)
+    zeros = full_of(weak(0, node.type.dtype, []), node.type.sizes)
     return wrap(keep_checks_of(zeros.node, node))
 
 
@@ -54,7 +54,7 @@ def conjugate(x: Operand) -> Tensor:
     >>> gc.compile([], gc.conj(gc.constant([1 + 2j, 3j], "row")))()
     array([1.-2.j, 0.-3.j])
     """
-    node = single("conjugate", x)
+    node = single(x)
     return wrap(node if node.type.dtype.kind in "iuf" else ops.conjugate(node))
 
 
@@ -92,6 +92,6 @@ def angle(z: Operand, deg: bool = False) -> Tensor:
     >>> gc.compile([], gc.angle(gc.constant([1j, -1], "row"), deg=True))()
     array([ 90., 180.])
     """
-    x = wrap(single("angle", z))
+    x = wrap(single(z))
     radians = arctan2(imag(x) if x.dtype.kind == "c" else 0, real(x))
     return rad2deg(radians) if deg else radians

@@ -7,13 +7,12 @@ import math
 import numpy as np
 
 from graphcore.frontend.core.arguments import require_order, whole
-from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.base import Tensor, refusal, type_refusal, wrap
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, apply, common, single, weak_like
 from graphcore.frontend.core.weak import Call
 from graphcore.frontend.shape.dims import broadcast_all
 from graphcore.ir.dtypes import loop_dtypes
-from graphcore.ir.errors import GraphTypeError
 from graphcore.ops import elementwise as ops
 
 from .casting import as_float, astype, with_nan
@@ -64,13 +63,12 @@ __all__ = [
 
 def computed_like(ufunc: np.ufunc, x: Operand) -> Tensor:
     """`x` in the dtype in which `ufunc` would compute."""
-    node = single(ufunc.__name__, x)
+    node = single(x)
     try:
         return astype(wrap(node), loop_dtypes(ufunc, node.type.dtype)[0])
     except TypeError:
         reason = f"is not defined for {node.type.dtype}"
-        cure = "cast the operand with astype first"
-        raise refusal(ufunc.__name__, reason, node, cure=cure, kind=GraphTypeError) from None
+        raise type_refusal(reason, node, cure="cast the operand with astype first") from None
 
 
 @parameters(
@@ -90,8 +88,8 @@ def where(condition: Operand, x: Operand, y: Operand) -> Tensor:
     >>> gc.compile([], gc.where(x > 0, gc.log(x), 0.0))()
     array([0., 0.])
     """
-    both = common("where", x, y)
-    made = ops.where(single("where", condition), *both)
+    both = common(x, y)
+    made = ops.where(single(condition), *both)
     return wrap(weak_like(made, (x, y), Call(where, (condition, x, y))))
 
 
@@ -106,10 +104,10 @@ def keep_where(x: Operand, condition: Operand, other: Operand | None = None) -> 
     >>> gc.compile([], [x.where(x > 1), x.where(x > 1, 0)])()
     [array([nan,  2.,  3.]), array([0, 2, 3])]
     """
-    node, mask = single("where", x), single("where", condition)
+    node, mask = single(x), single(condition)
     if other is None:
         node, other = with_nan(node)
-    return where(broadcast_all("where", (node, mask))[1], wrap(node), other)
+    return where(broadcast_all((node, mask))[1], wrap(node), other)
 
 
 @parameters(
@@ -128,7 +126,7 @@ def clip(x: Operand, min: Operand | None = None, max: Operand | None = None) -> 
     array([0. , 0.5, 1. ])
     """
     bounds = [bound for bound in (min, max) if bound is not None]
-    made, *ends = common("clip", x, *bounds)
+    made, *ends = common(x, *bounds)
     if min is not None:
         made = ops.maximum(made, ends[0])
     if max is not None:
@@ -148,18 +146,18 @@ def round(x: Operand, decimals: int = 0) -> Tensor:
     >>> gc.compile([], [gc.round(x, 2), gc.round(x)])()
     [array([0.12, 2.5 ]), array([0., 2.])]
     """
-    node = single("round", x)
-    digits = whole("round", decimals, "decimals", node, least=None)
+    node = single(x)
+    digits = whole(decimals, "decimals", node, least=None)
     value, dtype = wrap(node), node.type.dtype
     if dtype.kind in "iu" and digits >= 0:
         return value
     if digits == 0:
         return rint(value)
     if dtype.kind == "b":
-        raise refusal("round", "bool has no decimals", value, cure="cast it with astype")
+        raise refusal("bool has no decimals", value, cure="cast it with astype")
     if abs(digits) > 308:
         cure = "use -308 to 308, the powers of ten that float64 holds"
-        raise refusal("round", f"decimals={digits} is out of range", value, cure=cure)
+        raise refusal(f"decimals={digits} is out of range", value, cure=cure)
     scale = 10.0 ** abs(digits)
     rounded = rint(value * scale) / scale if digits > 0 else rint(value / scale) * scale
     if dtype.kind == "c":  # complex products of infinite numbers are nan
@@ -239,14 +237,14 @@ def float_power(x: Operand, y: Operand) -> Tensor:
     >>> gc.compile([], gc.float_power(gc.constant([2, 4], "row"), -1))()
     array([0.5 , 0.25])
     """
-    base, exponent = two_operands("float_power", x, y)
+    base, exponent = two_operands(x, y)
     dtype = np.result_type(base.dtype, exponent.dtype, np.float64)
     return power(astype(base, dtype), astype(exponent, dtype))
 
 
-def two_operands(function: str, x: Operand, y: Operand) -> tuple[Tensor, Tensor]:
+def two_operands(x: Operand, y: Operand) -> tuple[Tensor, Tensor]:
     """Two operands as tensors; a Python number takes the dtype of the other."""
-    left, right = common(function, x, y)
+    left, right = common(x, y)
     return wrap(left), wrap(right)
 
 
@@ -300,7 +298,7 @@ def sinc(x: Operand) -> Tensor:
     >>> gc.compile([], gc.sinc(gc.constant([0.0, 0.5], "row")))()
     array([1.        , 0.63661977])
     """
-    value = as_float(wrap(single("sinc", x)))
+    value = as_float(wrap(single(x)))
     # Near 0 by its series, exact to the last digit there, as are its derivatives.
     near = _absolute(value) < 0.05
     angle = math.pi * where(near, 1, value)
@@ -327,8 +325,8 @@ def nan_to_num(
     >>> gc.compile([], gc.nan_to_num(x, posinf=9.0))()
     array([1., 0., 9.])
     """
-    value = wrap(single("nan_to_num", x))
-    require_order("nan_to_num", value)
+    value = wrap(single(x))
+    require_order(value)
     if value.dtype.kind != "f":
         return value
     bounds = np.finfo(value.dtype)
@@ -345,8 +343,8 @@ def isposinf(x: Operand) -> Tensor:
     >>> gc.compile([], gc.isposinf(gc.constant([1.0, float("inf"), -float("inf")], "row")))()
     array([False,  True, False])
     """
-    value = wrap(single("isposinf", x))
-    require_order("isposinf", value)
+    value = wrap(single(x))
+    require_order(value)
     return value == math.inf
 
 
@@ -357,8 +355,8 @@ def isneginf(x: Operand) -> Tensor:
     >>> gc.compile([], gc.isneginf(gc.constant([1.0, float("inf"), -float("inf")], "row")))()
     array([False, False,  True])
     """
-    value = wrap(single("isneginf", x))
-    require_order("isneginf", value)
+    value = wrap(single(x))
+    require_order(value)
     return value == -math.inf
 
 
@@ -378,7 +376,7 @@ def isclose(
     >>> gc.compile([], gc.isclose(gc.constant([0.5, 0.5 + 1e-9, 0.6], "row"), 0.5))()
     array([ True,  True, False])
     """
-    left, right = two_operands("isclose", x, y)
+    left, right = two_operands(x, y)
     if left.dtype.kind in "biu" and right.dtype.kind in "biu":
         left, right = astype(left, np.float64), astype(right, np.float64)
     near = _absolute(left - right) <= atol + rtol * _absolute(right)

@@ -25,7 +25,7 @@ def fillna(x: Operand, value: Operand) -> Tensor:
     >>> gc.compile([], gc.fillna(x, 0))()
     array([1., 0.])
     """
-    single("fillna", value)  # None is no value here, though `where` has a default
+    single(value)  # None is no value here, though `where` has a default
     return keep_where(x, notnull(x), value)
 
 
@@ -36,7 +36,7 @@ def isnull(x: Operand) -> Tensor:
     >>> gc.compile([], gc.isnull(gc.constant([1.0, float("nan")], "row")))()
     array([False,  True])
     """
-    return isnan(wrap(single("isnull", x)))
+    return isnan(wrap(single(x)))
 
 
 def notnull(x: Operand) -> Tensor:
@@ -46,7 +46,7 @@ def notnull(x: Operand) -> Tensor:
     >>> gc.compile([], gc.notnull(gc.constant([1.0, float("nan")], "row")))()
     array([ True, False])
     """
-    return logical_not(isnan(wrap(single("notnull", x))))
+    return logical_not(isnan(wrap(single(x))))
 
 
 def may_be_null(x: Tensor) -> bool:

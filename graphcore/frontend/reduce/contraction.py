@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from graphcore.frontend.core.arguments import Dim, dim_of, names, order_set, require_dims
-from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.base import Tensor, refusal, type_refusal, wrap
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, common
 from graphcore.frontend.create.inputs import zeros_like
@@ -18,7 +18,6 @@ from graphcore.frontend.shape.dims import (
     transpose,
     with_size,
 )
-from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Expression
 from graphcore.ops import named
@@ -57,9 +56,8 @@ def dot(*xs: Operand, dim: Dim = None) -> Tensor:
     ('batch', 'out')
     """
     if not xs:
-        cure = "give the tensors to multiply"
-        raise refusal("dot", "takes at least one operand", cure=cure, kind=GraphTypeError)
-    nodes = common("dot", *xs)
+        raise type_refusal("takes at least one operand", cure="give the tensors to multiply")
+    nodes = common(*xs)
     return wrap(named.dot(*nodes, dims=dims_to_contract(nodes, dim)))
 
 
@@ -70,7 +68,7 @@ def dims_to_contract(nodes: tuple[Node, ...], dim: Dim) -> tuple[str, ...]:
         return tuple(uses)
     if dim is None:
         return tuple(name for name, count in uses.items() if count > 1)
-    meant = names("dot", order_set(dim), nodes[0])
+    meant = names(order_set(dim), nodes[0])
     if len(set(meant)) < len(meant) or not set(meant) <= uses.keys():
         return meant  # the type rule will refuse, and suggest
     return tuple(name for name in uses if name in meant)
@@ -92,8 +90,8 @@ def cross(x: Operand, y: Operand, dim: str | None = None) -> Tensor:
     >>> gc.compile([], gc.cross(x, y, "axis"))()
     array([0, 0, 1])
     """
-    left, right = (wrap(node) for node in common("cross", x, y))
-    dim = dim_of("cross", left.node, dim)
+    left, right = (wrap(node) for node in common(x, y))
+    dim = dim_of(left.node, dim)
     (a, b, c), (d, e, f) = (components(v, dim) for v in (left, right))
     last = a * e - b * d
     if left.sizes[dim] == right.sizes[dim] == 2:
@@ -107,12 +105,11 @@ def cross(x: Operand, y: Operand, dim: str | None = None) -> Tensor:
 
 def components(x: Tensor, dim: str) -> list[Tensor]:
     """The three components along `dim`; the third is 0 where the size is 2."""
-    size = x.sizes[dim_of("cross", x.node, dim)]
+    size = x.sizes[dim_of(x.node, dim)]
     if isinstance(size, Expression):
         size, x = 3, wrap(with_size(x.node, dim, 3))
     if size not in (2, 3):
-        cure = "give it the size 3, or 2"
-        raise refusal("cross", f"dim {dim!r} has size {size}", x, cure=cure)
+        raise refusal(f"dim {dim!r} has size {size}", x, cure="give it the size 3, or 2")
     parts = [isel(x, {dim: i}) for i in range(2 if size == 2 else 3)]
     return parts if size == 3 else [*parts, zeros_like(parts[0])]
 
@@ -145,15 +142,15 @@ def einsum(spec: str, *xs: Operand) -> Tensor:
     >>> gc.einsum("row inner, inner col -> ... col row", batch, y)
     <Tensor: f64[batch, col=3, row=2]>
     """
-    nodes = common("einsum", *xs)
+    nodes = common(*xs)
     listed, result = equation(spec, *nodes)
     for dims, node in zip(listed, nodes, strict=True):
-        require_dims("einsum", node, dims)
+        require_dims(node, dims)
     spoken = dict.fromkeys(dim for dims in listed for dim in dims)
     for dim in result:
         if dim not in spoken and dim != "...":
             cure = named.close_match(dim, tuple(spoken))
-            raise refusal("einsum", f"{spec!r}: no operand lists {dim!r}", *nodes, cure=cure)
+            raise refusal(f"{spec!r}: no operand lists {dim!r}", *nodes, cure=cure)
     product = named.dot(*nodes, dims=tuple(dim for dim in spoken if dim not in result))
     batch = [dim for dim in product.type.dims if dim not in spoken]
     at = result.index("...") if "..." in result else 0
@@ -166,13 +163,13 @@ def equation(spec: str, *nodes: Node) -> tuple[list[tuple[str, ...]], tuple[str,
     left, arrow, right = spec.partition("->")
     cure = "write gc.einsum('row inner, inner col -> row col', x, y)"
     if not arrow:
-        raise refusal("einsum", f"{spec!r} has no arrow", *nodes, cure=cure)
+        raise refusal(f"{spec!r} has no arrow", *nodes, cure=cure)
     *operands, result = (tuple(part.split()) for part in [*left.split(","), right])
     if len(operands) != len(nodes):
         reason = f"{spec!r} lists {len(operands)} operands, {len(nodes)} are given"
-        raise refusal("einsum", reason, *nodes, cure="list the dims of each, between commas")
+        raise refusal(reason, *nodes, cure="list the dims of each, between commas")
     for dims in (*operands, result):
         if len(set(dims)) < len(dims):
             reason = f"{spec!r} repeats a dim of one operand"
-            raise refusal("einsum", reason, *nodes, cure="use gc.diagonal for a diagonal")
+            raise refusal(reason, *nodes, cure="use gc.diagonal for a diagonal")
     return [tuple(dim for dim in dims if dim != "...") for dims in operands], result

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from graphcore.frontend.core.arguments import Dim, dims_of, whole
-from graphcore.frontend.core.base import Tensor, brief, refusal, wrap
+from graphcore.frontend.core.base import Tensor, brief, type_refusal, wrap
 from graphcore.frontend.core.lift import Operand, common, single
 from graphcore.frontend.pointwise.casting import as_float, astype
 from graphcore.frontend.pointwise.elementwise import equal, maximum, sqrt, square
@@ -17,7 +17,6 @@ from graphcore.frontend.pointwise.formulas import where as choose
 from graphcore.frontend.pointwise.missing import isnull, may_be_null, notnull
 from graphcore.frontend.shape.dims import broadcast
 from graphcore.ir.dtypes import HALF, SINGLE
-from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.op import Op
 from graphcore.ir.sizes import count
 from graphcore.ir.types import DType, TensorType
@@ -39,7 +38,6 @@ class Masked(NamedTuple):
     The mask has the dims of `x`, in their order.
     """
 
-    function: str
     x: Tensor
     dims: tuple[str, ...]
     mask: Tensor | None = None
@@ -56,7 +54,7 @@ class Masked(NamedTuple):
         """The number of elements counted, in int64."""
         if self.mask is not None:
             return over(named.sum_, self.mask, self.dims)
-        return wrap(single(self.function, count(self.x.sizes[dim] for dim in self.dims)))
+        return wrap(single(count(self.x.sizes[dim] for dim in self.dims)))
 
     def where_some(self, found: Tensor, none: complex) -> Tensor:
         """`found` where any element is counted, else `none`."""
@@ -80,31 +78,24 @@ def over(op: Op, x: Tensor, dims: tuple[str, ...], **attrs: Any) -> Tensor:
     return wrap(op(x.node, dims=dims, **attrs))
 
 
-def mask_operand(
-    function: str,
-    x: Operand,
-    dim: Dim,
-    where: Mask,
-    skipna: bool = False,
-) -> Masked:
+def mask_operand(x: Operand, dim: Dim, where: Mask, skipna: bool = False) -> Masked:
     """The operand of a reduction, with the mask that `where` and `skipna` make."""
-    node = single(function, x)
+    node = single(x)
     value = wrap(node)
-    mask = None if where is None else mask_of(function, where)
+    mask = None if where is None else mask_of(where)
     if skipna and may_be_null(value):
         mask = notnull(value) if mask is None else notnull(value) & mask
     if mask is not None:
         value, mask = broadcast(value, mask)
-    return Masked(function, value, dims_of(function, value.node, dim), mask)
+    return Masked(value, dims_of(value.node, dim), mask)
 
 
-def mask_of(function: str, where: Operand) -> Tensor:
+def mask_of(where: Operand) -> Tensor:
     """The mask that a user gave as `where`."""
-    node = single(function, where)
+    node = single(where)
     if node.type.dtype.kind != "b":
         cure = "compare it: where=(x != 0)"
-        raise refusal(function, f"where= is {node.type}, not bool", node, cure=cure,
-                      kind=GraphTypeError)  # fmt: skip
+        raise type_refusal(f"where= is {node.type}, not bool", node, cure=cure)  # fmt: skip
     return wrap(node)
 
 
@@ -142,7 +133,7 @@ def by_single(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
 
 def var_of(data: Masked, ddof: int) -> Tensor:
     """The sum of |x - mean|^2 over (count - ddof), for the elements counted."""
-    ddof = whole(data.function, ddof, "ddof", data.x, least=None)
+    ddof = whole(ddof, "ddof", data.x, least=None)
     if data.mask is None:
         return data.reduce(named.var, 0, ddof=ddof)
 
@@ -160,11 +151,11 @@ def extreme_of(data: Masked, op: Op, sign: int, initial: complex | None = None) 
     """The largest (sign 1) or smallest (-1) of `initial` and the elements counted; nan of none."""
     if initial is None:
         return data.where_some(data.reduce(op, checked_identity(data, sign)), math.nan)
-    dtype, (_, start) = data.x.dtype, common(data.function, data.x, initial)
+    dtype, (_, start) = data.x.dtype, common(data.x, initial)
     if start.op is not leaf.full or start.type != TensorType(dtype, (), ()):
         reason = f"initial={brief(initial)} is not a number of {dtype}"
         cure = "give a number of Python, or cast the tensor with astype"
-        raise refusal(data.function, reason, data.x, cure=cure, kind=GraphTypeError)
+        raise type_refusal(reason, data.x, cure=cure)
     return data.reduce(op, identity_of_extreme(dtype, sign), initial=start.attrs["value"])
 
 
@@ -181,7 +172,7 @@ def checked_identity(data: Masked, sign: int) -> complex:
     if data.mask is not None and not may_be_null(data.x):
         reason = f"where= may leave no element, and {data.x.dtype} has no nan for the result"
         cure = "give initial=, or replace elements: gc.where(mask, x, number)"
-        raise refusal(data.function, reason, data.x, cure=cure, kind=GraphTypeError)
+        raise type_refusal(reason, data.x, cure=cure)
     return identity_of_extreme(data.x.dtype, sign)
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 
 from graphcore.frontend.core.arguments import Dim
-from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.base import Tensor, type_refusal, wrap
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand
 from graphcore.frontend.pointwise.casting import as_float, astype
 from graphcore.frontend.pointwise.elementwise import absolute, equal, isfinite, not_equal, power
 from graphcore.frontend.pointwise.formulas import where as choose
-from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.literal import Literal
 from graphcore.ops import named
 from graphcore.ops.autodiff import stop_gradient
@@ -52,10 +51,10 @@ def norm(
     >>> gc.compile([], [gc.norm(x), gc.norm(x, ord=1), gc.norm(x, ord=float("inf"))])()
     [array(5.), array(7.), array(4.)]
     """
-    data = mask_operand("norm", x, dim, where, skipna)
+    data = mask_operand(x, dim, where, skipna)
     if isinstance(ord, str) or math.isnan(ord):
         cure = "give a number; for matrices, 2 over both dims is 'fro'"
-        raise refusal("norm", f"ord={ord!r}", data.x, cure=cure, kind=GraphTypeError)
+        raise type_refusal(f"ord={ord!r}", data.x, cure=cure)
     none = 0 if ord >= 0 else math.inf
     value = data.fill(none)
     if ord == 2:

@@ -76,7 +76,7 @@ def sum(
     >>> gc.compile([], [gc.sum(x), gc.sum(x, dim="row"), gc.sum(x, dim="col", where=x > 1)])()
     [array(21), array([5, 7, 9]), array([ 5, 15])]
     """
-    data = mask_operand("sum", x, dim, where, skipna)
+    data = mask_operand(x, dim, where, skipna)
     return total(data, named.sum_, 0, min_count, leaves_out=where is not None or skipna)
 
 
@@ -98,7 +98,7 @@ def prod(
     >>> gc.compile([], gc.prod(x, dim="row"))()
     array([ 4, 10, 18])
     """
-    data = mask_operand("prod", x, dim, where, skipna)
+    data = mask_operand(x, dim, where, skipna)
     return total(data, named.prod, 1, min_count, leaves_out=where is not None or skipna)
 
 
@@ -108,9 +108,8 @@ def total(data: Masked, op: Op, neutral: int, min_count: int | None, *, leaves_o
         return data.reduce(op, neutral)
     if not leaves_out:
         cure = "leave out nan with skipna=True, or elements with where="
-        reason = "min_count has no meaning where no elements are left out"
-        raise refusal(data.function, reason, data.x, cure=cure)
-    least = whole(data.function, min_count, "min_count", data.x)
+        raise refusal("min_count has no meaning where no elements are left out", data.x, cure=cure)
+    least = whole(min_count, "min_count", data.x)
     found = data._replace(x=as_float(data.x)).reduce(op, neutral)
     return choose(data.size() >= least, found, math.nan)
 
@@ -126,7 +125,7 @@ def mean(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = Fals
     >>> gc.compile([], [gc.mean(x, dim="row"), gc.mean(x, skipna=True)])()
     [array([nan,  4.]), array(3.)]
     """
-    return mean_of(mask_operand("mean", x, dim, where, skipna))
+    return mean_of(mask_operand(x, dim, where, skipna))
 
 
 @parameters(**CENTRED)
@@ -148,7 +147,7 @@ def var(
     >>> gc.compile([], [gc.var(x), gc.var(x, ddof=1)])()
     [array(4.66666667), array(7.)]
     """
-    return var_of(mask_operand("var", x, dim, where, skipna), ddof)
+    return var_of(mask_operand(x, dim, where, skipna), ddof)
 
 
 @parameters(**CENTRED)
@@ -168,9 +167,9 @@ def std(
     >>> gc.compile([], gc.std(gc.constant([2.0, 4.0, 4.0, 6.0], "row")))().round(6)
     np.float64(1.414214)
     """
-    data = mask_operand("std", x, dim, where, skipna)
+    data = mask_operand(x, dim, where, skipna)
     if data.mask is None:
-        return data.reduce(named.std, 0, ddof=whole("std", ddof, "ddof", data.x, least=None))
+        return data.reduce(named.std, 0, ddof=whole(ddof, "ddof", data.x, least=None))
     return by_single(lambda x: root(var_of(data._replace(x=x), ddof)), data.x)
 
 
@@ -194,7 +193,7 @@ def max(
     >>> gc.compile([], [gc.max(x), gc.max(x, dim="row"), gc.max(x, dim="row", initial=3.5)])()
     [array(4.), array([3., 4.]), array([3.5, 4. ])]
     """
-    data = mask_operand("max", x, dim, where, skipna)
+    data = mask_operand(x, dim, where, skipna)
     return extreme_of(data, named.max_, 1, initial)
 
 
@@ -218,7 +217,7 @@ def min(
     >>> gc.compile([], [gc.min(x), gc.min(x, dim="row"), gc.min(x, dim="row", where=x > 1)])()
     [array(1.), array([2., 1.]), array([2., 4.])]
     """
-    data = mask_operand("min", x, dim, where, skipna)
+    data = mask_operand(x, dim, where, skipna)
     return extreme_of(data, named.min_, -1, initial)
 
 
@@ -230,7 +229,7 @@ def ptp(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False
     >>> gc.compile([], gc.ptp(gc.constant([[3, 1], [2, 6]], ("row", "col")), dim="row"))()
     array([1, 5])
     """
-    data = mask_operand("ptp", x, dim, where, skipna)
+    data = mask_operand(x, dim, where, skipna)
     return subtract(extreme_of(data, named.max_, 1), extreme_of(data, named.min_, -1))
 
 
@@ -243,7 +242,7 @@ def any(x: Operand, dim: Dim = None, *, where: Mask = None) -> Tensor:
     >>> gc.compile([], [gc.any(x), gc.any(x > 1, dim="row")])()
     [array(True), array([False,  True])]
     """
-    return mask_operand("any", x, dim, where).reduce(named.any_, False)
+    return mask_operand(x, dim, where).reduce(named.any_, False)
 
 
 @parameters(**REDUCED)
@@ -255,7 +254,7 @@ def all(x: Operand, dim: Dim = None, *, where: Mask = None) -> Tensor:
     >>> gc.compile([], [gc.all(x), gc.all(x > 0, dim="row")])()
     [array(False), array([False,  True])]
     """
-    return mask_operand("all", x, dim, where).reduce(named.all_, True)
+    return mask_operand(x, dim, where).reduce(named.all_, True)
 
 
 @parameters(**REDUCED)
@@ -267,7 +266,7 @@ def count(x: Operand, dim: Dim = None, *, where: Mask = None) -> Tensor:
     >>> gc.compile([], gc.count(x, dim="row"))()
     array([2, 1])
     """
-    return mask_operand("count", notnull(x), dim, where).reduce(named.sum_, False)
+    return mask_operand(notnull(x), dim, where).reduce(named.sum_, False)
 
 
 @parameters(**SEARCHED)
@@ -288,7 +287,7 @@ def argmax(
     >>> gc.compile([], [gc.argmax(x, dim="row"), gc.argmax(x)])()
     [array([0, 1, 0]), array(2)]
     """
-    data = mask_operand("argmax", x, one_dim("argmax", x, dim), where, skipna)
+    data = mask_operand(x, one_dim(x, dim), where, skipna)
     return position_of(data, named.argmax, named.max_, 1)
 
 
@@ -310,14 +309,13 @@ def argmin(
     >>> gc.compile([], [gc.argmin(x, dim="col"), gc.argmin(x)])()
     [array([1, 0]), array(1)]
     """
-    data = mask_operand("argmin", x, one_dim("argmin", x, dim), where, skipna)
+    data = mask_operand(x, one_dim(x, dim), where, skipna)
     return position_of(data, named.argmin, named.min_, -1)
 
 
-def one_dim(function: str, x: Operand, dim: Any) -> Any:
+def one_dim(x: Operand, dim: Any) -> Any:
     """`dim`, refused if it names several dims."""
     if isinstance(dim, (tuple, list, set)) and len(dim) != 1:
         reason = f"takes one dim, or all, not {dim}"
-        cure = "stack the dims into one first"
-        raise refusal(function, reason, single(function, x), cure=cure)
+        raise refusal(reason, single(x), cure="stack the dims into one first")
     return dim

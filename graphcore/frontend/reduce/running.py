@@ -48,7 +48,7 @@ def cumsum(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = Fa
     array([[ 1,  3,  6],
            [ 4,  9, 15]])
     """
-    return accumulate(mask_operand("cumsum", x, dim, where, skipna), named.cumsum, 0, dim, skipna)
+    return accumulate(mask_operand(x, dim, where, skipna), named.cumsum, 0, dim, skipna)
 
 
 @parameters(**ALONG)
@@ -63,7 +63,7 @@ def cumprod(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = F
     array([[  1,   2,   6],
            [  4,  20, 120]])
     """
-    return accumulate(mask_operand("cumprod", x, dim, where, skipna), named.cumprod, 1, dim, skipna)
+    return accumulate(mask_operand(x, dim, where, skipna), named.cumprod, 1, dim, skipna)
 
 
 def accumulate(data: Masked, op: Op, neutral: complex, dim: Dim, skipna: bool) -> Tensor:
@@ -74,8 +74,8 @@ def accumulate(data: Masked, op: Op, neutral: complex, dim: Dim, skipna: bool) -
     found = data.fill(neutral)
     if not (skipna and may_be_null(data.x)):
         return over(op, found, data.dims)
-    require_dims(data.function, data.x.node, data.dims)
-    for i, name in enumerate(dims_of(data.function, data.x.node, dim, ordered=True)):
+    require_dims(data.x.node, data.dims)
+    for i, name in enumerate(dims_of(data.x.node, dim, ordered=True)):
         kept = choose(isnull(found), neutral, found) if i > 0 else found
         found = over(op, kept, (name,))
     return found
@@ -93,7 +93,7 @@ def cumulative_sum(x: Operand, dim: str | None = None, *, include_initial: bool 
     >>> gc.compile([], gc.cumulative_sum(x, "t", include_initial=True))()
     array([0, 1, 3, 6])
     """
-    name = dim_of("cumulative_sum", single("cumulative_sum", x), dim)
+    name = dim_of(single(x), dim)
     found = cumsum(x, name)
     return after(0, found, name) if include_initial else found
 
@@ -110,7 +110,7 @@ def cumulative_prod(x: Operand, dim: str | None = None, *, include_initial: bool
     >>> gc.compile([], gc.cumulative_prod(x, "t", include_initial=True))()
     array([1, 1, 2, 6])
     """
-    name = dim_of("cumulative_prod", single("cumulative_prod", x), dim)
+    name = dim_of(single(x), dim)
     found = cumprod(x, name)
     return after(1, found, name) if include_initial else found
 
@@ -131,7 +131,7 @@ def cummax(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = Fa
     >>> gc.compile([], gc.cummax(gc.constant([1, 3, 2, 5], "t"), "t"))()
     array([1, 3, 3, 5])
     """
-    return running_extreme(mask_operand("cummax", x, dim, where, skipna), named.cummax, 1)
+    return running_extreme(mask_operand(x, dim, where, skipna), named.cummax, 1)
 
 
 @parameters(**ALONG)
@@ -145,7 +145,7 @@ def cummin(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = Fa
     >>> gc.compile([], gc.cummin(gc.constant([4, 3, 5, 1], "t"), "t"))()
     array([4, 3, 3, 1])
     """
-    return running_extreme(mask_operand("cummin", x, dim, where, skipna), named.cummin, -1)
+    return running_extreme(mask_operand(x, dim, where, skipna), named.cummin, -1)
 
 
 @parameters(**ALONG)
@@ -161,7 +161,7 @@ def logcumsumexp(
     >>> gc.compile([], gc.special.logcumsumexp(gc.constant([0.0, 0.0, 1000.0], "t"), dim="t"))()
     array([0.00000000e+00, 6.93147181e-01, 1.00000000e+03])
     """
-    data = mask_operand("logcumsumexp", x, dim, where, skipna)
+    data = mask_operand(x, dim, where, skipna)
     return data.reduce(named.logcumsumexp, -math.inf)
 
 
@@ -177,15 +177,15 @@ def ffill(x: Operand, dim: str | None = None, limit: int | None = None) -> Tenso
     >>> gc.compile([], gc.ffill(x, "t"))()
     array([1., 1., 3., 3.])
     """
-    value = wrap(single("ffill", x))
-    name = dim_of("ffill", value.node, dim)
+    value = wrap(single(x))
+    name = dim_of(value.node, dim)
     if not may_be_null(value):
         return value
     place = arange(value.sizes[name], dim=name)
     last = cummax(where(notnull(value), place, -1), name)
     found = last >= 0
     if limit is not None:
-        most = whole("ffill", limit, "limit", value, least=1)
+        most = whole(limit, "limit", value, least=1)
         found = found & (place - last <= most)
     filled = keep_where(take_along(value, maximum(last, 0), name), found)
     return wrap(keep_labels(filled.node, value.node, (name,)))
@@ -203,5 +203,5 @@ def bfill(x: Operand, dim: str | None = None, limit: int | None = None) -> Tenso
     >>> gc.compile([], gc.bfill(x, "t"))()
     array([ 1.,  3.,  3., nan])
     """
-    name = dim_of("bfill", single("bfill", x), dim)
+    name = dim_of(single(x), dim)
     return flip(ffill(flip(x, name), name, limit), name)

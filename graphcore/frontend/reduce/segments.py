@@ -80,31 +80,31 @@ class Segments(NamedTuple):
 
 
 def segments_of(
-    function: str, x: Operand, segment_ids: Any, size: SizeLike, dim: Dim, name: str | None
+    x: Operand, segment_ids: Any, size: SizeLike, dim: Dim, name: str | None
 ) -> Segments:
     """The arguments of a segment function, checked."""
-    node = single(function, x)
+    node = single(x)
     listed = isinstance(segment_ids, (list, tuple, range)) or hasattr(segment_ids, "__array__")
     labelled = isinstance(segment_ids, Base) or is_labelled(segment_ids)
     along = node.type.dims[0] if dim is None and len(node.type.dims) == 1 else dim
     if listed and not labelled and isinstance(along, str):
-        ids = array(function, as_array(function, segment_ids, node), (along,))
+        ids = array(as_array(segment_ids, node), (along,))
     else:
-        ids = single(function, segment_ids)
-    over = dims_of(function, ids, dim, ordered=True)
+        ids = single(segment_ids)
+    over = dims_of(ids, dim, ordered=True)
     for missing in (d for d in over if d not in (*node.type.dims, *ids.type.dims)):
         cure = close_match(missing, tuple(dict.fromkeys((*node.type.dims, *ids.type.dims))))
-        raise refusal(function, f"neither operand has a dim {missing!r}", node, ids, cure=cure)
+        raise refusal(f"neither operand has a dim {missing!r}", node, ids, cure=cure)
     if name is None and len(over) != 1:
         cure = "name the dim of segments: name='segment'"
-        raise refusal(function, f"the segments replace dims {over}", node, ids, cure=cure)
-    (new,) = over if name is None else names(function, name)
-    many = size_of(function, new, size)
-    numbers = checked_numbers(function, "segments", ids, many)
+        raise refusal(f"the segments replace dims {over}", node, ids, cure=cure)
+    (new,) = over if name is None else names(name)
+    many = size_of(new, size)
+    numbers = checked_numbers("segments", ids, many)
     return Segments(wrap(node), numbers, over, new, many)
 
 
-def checked_numbers(function: str, what: str, ids: Node, size: Size) -> Node:
+def checked_numbers(what: str, ids: Node, size: Size) -> Node:
     """Numbers of segments or classes, unsigned, so that a negative one is refused as too large."""
     if ids.op is not leaf.constant:
         signed = ids.type.dtype.kind == "i"
@@ -116,7 +116,7 @@ def checked_numbers(function: str, what: str, ids: Node, size: Size) -> Node:
         if values.min() > 0 and values.max() == size:
             cure = f"{cure}: subtract 1, as yours start at 1"
         reason = f"number {wrong[0]} is outside of {size} {what}"
-        raise refusal(function, reason, ids, cure=cure, kind=GraphIndexError)
+        raise refusal(reason, ids, cure=cure, kind=GraphIndexError)
     return ids
 
 
@@ -133,7 +133,7 @@ def segment_sum(
     >>> gc.compile([], gc.segment_sum(x, [0, 2, 0], 3, dim="row", name="group"))()
     array([4., 0., 2.])
     """
-    s = segments_of("segment_sum", x, segment_ids, size, dim, name)
+    s = segments_of(x, segment_ids, size, dim, name)
     return s.order_dims(s.total(named.scatter, astype(s.x, sum_of(s.x.dtype))))
 
 
@@ -150,7 +150,7 @@ def segment_prod(
     >>> gc.compile([], gc.segment_prod(x, [0, 2, 0], 3, dim="row"))()
     array([3., 1., 2.])
     """
-    s = segments_of("segment_prod", x, segment_ids, size, dim, name)
+    s = segments_of(x, segment_ids, size, dim, name)
     return s.order_dims(s.total(named.scatter_prod, astype(s.x, sum_of(s.x.dtype))))
 
 
@@ -165,7 +165,7 @@ def segment_mean(
     >>> gc.compile([], gc.segment_mean(x, [0, 2, 0], 3, dim="row"))()
     array([ 2., nan,  2.])
     """
-    s = segments_of("segment_mean", x, segment_ids, size, dim, name)
+    s = segments_of(x, segment_ids, size, dim, name)
     dtype = float_for(s.x.dtype)
     lengths = {dim: (s.x.sizes | s.ids.type.sizes)[dim] for dim in s.over}
     counts = s.total(named.scatter, ones(lengths, dtype))
@@ -186,7 +186,7 @@ def segment_max(
     >>> gc.compile([], gc.segment_max(x, [0, 2, 0], 3, dim="row"))()
     array([  3., -inf,   2.])
     """
-    return segments_of("segment_max", x, segment_ids, size, dim, name).extreme(named.scatter_max, 1)
+    return segments_of(x, segment_ids, size, dim, name).extreme(named.scatter_max, 1)
 
 
 @parameters(**SEGMENTED)
@@ -203,6 +203,4 @@ def segment_min(
     >>> gc.compile([], gc.segment_min(x, [0, 2, 0], 3, dim="row"))()
     array([ 1., inf,  2.])
     """
-    return segments_of("segment_min", x, segment_ids, size, dim, name).extreme(
-        named.scatter_min, -1
-    )
+    return segments_of(x, segment_ids, size, dim, name).extreme(named.scatter_min, -1)

@@ -22,12 +22,12 @@ from graphcore.frontend.core.arguments import (
     require_dims,
     size_of,
 )
-from graphcore.frontend.core.base import Tensor, refusal, wrap
+from graphcore.frontend.core.base import Tensor, refusal, type_refusal, wrap
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, common, has_checks, single
-from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.literal import Literal
 from graphcore.ir.node import CURE_SIZES, Node
+from graphcore.ir.op import Op
 from graphcore.ir.sizes import Size, count, same
 from graphcore.ops import autodiff, leaf, named
 from graphcore.ops.labels import packed
@@ -64,12 +64,12 @@ def transpose(x: Operand, *dims: Any, missing_dims: MissingDims = "raise") -> Te
     >>> gc.transpose(gc.tensor("x", {"batch": None, "row": 2, "col": 3}), "col", ...)
     <Tensor: f64[col=3, batch, row=2]>
     """
-    node = single("transpose", x)
+    node = single(x)
     known: tuple[str, ...] = node.type.dims
     order = tuple(dims)
-    dots = dots_in("transpose", order, node)
-    named_dims = names("transpose", [dim for dim in order if dim is not ...], node)
-    kept = present("transpose", node, named_dims, missing_dims)
+    dots = dots_in(order, node)
+    named_dims = names([dim for dim in order if dim is not ...], node)
+    kept = present(node, named_dims, missing_dims)
     for at in dots:
         before = [dim for dim in order[:at] if dim in kept]
         rest = [dim for dim in known if dim not in kept]
@@ -98,7 +98,7 @@ def rename(x: Operand, names: Mapping[str, str] | None = None, /, **names_kwargs
     >>> gc.rename(gc.tensor("x", {"row": 2, "col": 3}), {"row": "col", "col": "row"})
     <Tensor: f64[col=2, row=3]>
     """
-    return with_names("rename", x, names, names_kwargs)
+    return with_names(named.rename, x, names, names_kwargs)
 
 
 def swap_dims(x: Operand, names: Mapping[str, str] | None = None, /, **dims_kwargs: str) -> Tensor:
@@ -110,7 +110,7 @@ def swap_dims(x: Operand, names: Mapping[str, str] | None = None, /, **dims_kwar
     >>> gc.swap_dims(gc.tensor("x", {"row": 2, "col": 3}), row="place")
     <Tensor: f64[place=2, col=3]>
     """
-    return with_names("swap_dims", x, names, dims_kwargs)
+    return with_names(named.swap_dims, x, names, dims_kwargs)
 
 
 def keep_labels(y: Node, x: Node, dims: Iterable[str], blocks: Iterable[Size] = ()) -> Node:
@@ -134,19 +134,17 @@ def label(y: Tensor, dim: str, labels: np.ndarray[Any, Any]) -> Tensor:
     )
 
 
-def with_names(function: str, x: Operand, given: object, more: Mapping[str, str]) -> Tensor:
+def with_names(op: Op, x: Operand, given: object, more: Mapping[str, str]) -> Tensor:
     """`x` with new names for some dims."""
-    node = single(function, x)
-    pairs = mapping(function, given, more, "{'dim': 'new'}", node)
+    node = single(x)
+    pairs = mapping(given, more, "{'dim': 'new'}", node)
     for new in pairs.values():
         if not isinstance(new, str):
-            cure = "dims are named by strings"
-            raise refusal(function, f"{new!r} is not a name", node, cure=cure, kind=GraphTypeError)
-    order = dims_of(function, node, tuple(pairs))
+            raise type_refusal(f"{new!r} is not a name", node, cure="dims are named by strings")
+    order = dims_of(node, tuple(pairs))
     changes = tuple((old, pairs[old]) for old in order)
     if all(old == new and old in node.type.dims for old, new in changes):
         return wrap(node)
-    op = named.rename if function == "rename" else named.swap_dims
     return wrap(op(node, names=changes))
 
 
@@ -171,27 +169,25 @@ def expand_dims(
     >>> gc.expand_dims(x, "row")
     <Tensor: i64[row=1, col=2]>
     """
-    node = single("expand_dims", x)
+    node = single(x)
     if dim is not None and sizes:
         reason = f"takes a dict or keywords, not both: {', '.join(sizes)}"
-        cure = "new dims come first; order them with transpose"
-        raise refusal("expand_dims", reason, node, cure=cure, kind=GraphTypeError)
+        raise type_refusal(reason, node, cure="new dims come first; order them with transpose")
     if dim is not None and not isinstance(dim, Mapping):
         dim = dict.fromkeys(new_names(node, dim), 1)
-    wanted = mapping("expand_dims", dim, sizes, "{'new': 3}", node)
-    for name in names("expand_dims", tuple(wanted)):
+    wanted = mapping(dim, sizes, "{'new': 3}", node)
+    for name in names(tuple(wanted)):
         if name in node.type.dims:
-            cure = "choose a new name"
-            raise refusal("expand_dims", f"there is a dim {name!r} already", node, cure=cure)
-    new = {name: size_of("expand_dims", name, size) for name, size in wanted.items()}
+            raise refusal(f"there is a dim {name!r} already", node, cure="choose a new name")
+    new = {name: size_of(name, size) for name, size in wanted.items()}
     return broadcast_to(node, new | node.type.sizes)
 
 
 def new_names(node: Node, dim: object) -> tuple[str, ...]:
     """The names of new dims, refused if one occurs twice."""
-    new = names("expand_dims", dim, node, new=True)
+    new = names(dim, node, new=True)
     if len(set(new)) < len(new):
-        raise refusal("expand_dims", f"dims {new} repeat a dim", node, cure="name each dim once")
+        raise refusal(f"dims {new} repeat a dim", node, cure="name each dim once")
     return new
 
 
@@ -238,8 +234,8 @@ def broadcast_like(
     array([[1, 2, 3],
            [1, 2, 3]])
     """
-    nodes = single("broadcast_like", other), single("broadcast_like", x)
-    return broadcast_all("broadcast_like", nodes, exclude)[1]
+    nodes = single(other), single(x)
+    return broadcast_all(nodes, exclude)[1]
 
 
 @parameters(
@@ -256,23 +252,21 @@ def broadcast(*xs: Operand, exclude: str | Iterable[str] | None = None) -> tuple
            [2, 2, 2]]), array([[3, 4, 5],
            [3, 4, 5]])]
     """
-    return broadcast_all("broadcast", [single("broadcast", x) for x in xs], exclude)
+    return broadcast_all([single(x) for x in xs], exclude)
 
 
-def broadcast_all(
-    function: str, nodes: Sequence[Node], exclude: object = None
-) -> tuple[Tensor, ...]:
+def broadcast_all(nodes: Sequence[Node], exclude: object = None) -> tuple[Tensor, ...]:
     """Each node with the dims of all; a known size wins over an unknown one.
 
     Each result checks the sizes of all nodes, so it does not depend on the others being computed.
     """
-    left_out = () if exclude is None else names(function, order_set(exclude))
+    left_out = () if exclude is None else names(order_set(exclude))
     sizes: dict[str, Size] = {}
     for node in nodes:
         for dim, size in node.type.sizes.items():
             if dim not in left_out and same(sizes.setdefault(dim, size), size) is False:
                 reason = f"dim {dim!r} has sizes {sizes[dim]} and {size}"
-                raise refusal(function, reason, *nodes, cure=CURE_SIZES)
+                raise refusal(reason, *nodes, cure=CURE_SIZES)
             if dim not in left_out and isinstance(size, int):
                 sizes[dim] = size
     made = []
@@ -307,18 +301,18 @@ def squeeze(x: Operand, dim: Dim = None) -> Tensor:
     >>> gc.squeeze(gc.tensor("x", {"batch": None, "row": 1, "col": 3}))
     <Tensor: f64[batch, col=3]>
     """
-    node = single("squeeze", x)
+    node = single(x)
     if dim is None or dim is ...:
         dim = [name for name, size in node.type.sizes.items() if size == 1]
-    dims = tuple(dict.fromkeys(dims_of("squeeze", node, dim)))
+    dims = tuple(dict.fromkeys(dims_of(node, dim)))
     return wrap(named.squeeze(node, dims=dims) if dims else node)
 
 
-def dots_in(function: str, order: Sequence[object], x: Node) -> list[int]:
+def dots_in(order: Sequence[object], x: Node) -> list[int]:
     """The positions of `...` in an order of dims: at most one."""
     found = [at for at, dim in enumerate(order) if dim is ...]
     if len(found) > 1:
-        raise refusal(function, "... occurs twice", x, cure="use one ...")
+        raise refusal("... occurs twice", x, cure="use one ...")
     return found
 
 
@@ -341,10 +335,10 @@ def concat(xs: Iterable[Operand], dim: str) -> Tensor:
     >>> gc.concat([y, y], dim="new")
     <Tensor: i64[new=2, col=2]>
     """
-    nodes = common("concat", *as_list("concat", "xs", xs))
+    nodes = common(*as_list("xs", xs))
     if not nodes:
-        raise refusal("concat", "there are no tensors to join", cure="give at least one tensor")
-    (name,) = names("concat", (dim,), nodes[0])
+        raise refusal("there are no tensors to join", cure="give at least one tensor")
+    (name,) = names((dim,), nodes[0])
     return wrap(named.concat(*nodes, dim=name))
 
 
@@ -389,14 +383,14 @@ def stack(
     <Tensor: f64[new=2, row=2]>
     """
     if isinstance(x, (list, tuple)) and isinstance(dims, str):
-        nodes = common("stack", *as_list("stack", "x", x))
-        new_dim("stack", dims, *nodes)
+        nodes = common(*as_list("x", x))
+        new_dim(dims, *nodes)
         return concat(map(wrap, nodes), dims)
-    node = single("stack", x)  # type: ignore[arg-type]  # which refuses a list
-    for name, merged in mapping("stack", dims, dims_kwargs, "{'new': ('dim',)}", node).items():
+    node = single(x)  # type: ignore[arg-type]  # which refuses a list
+    for name, merged in mapping(dims, dims_kwargs, "{'new': ('dim',)}", node).items():
         parts = as_tuple(merged)
-        dots = dots_in("stack", parts, node)
-        chosen = names("stack", [dim for dim in parts if dim is not ...], node)
+        dots = dots_in(parts, node)
+        chosen = names([dim for dim in parts if dim is not ...], node)
         rest = tuple(dim for dim in node.type.dims if dim not in chosen)
         at = dots[0] if dots else len(parts)
         order = (*chosen[:at], *(rest if dots else ()), *chosen[at:])
@@ -427,14 +421,12 @@ def unstack(
     array([[1, 2, 3],
            [4, 5, 6]])
     """
-    node = single("unstack", x)
-    for dim, parts in mapping("unstack", dims, dims_kwargs, "{'dim': {'new': size}}", node).items():
-        require_dims("unstack", node, names("unstack", (dim,), node))
+    node = single(x)
+    for dim, parts in mapping(dims, dims_kwargs, "{'dim': {'new': size}}", node).items():
+        require_dims(node, names((dim,), node))
         if not isinstance(parts, Mapping):
             cure = f"write x.unstack({{{dim!r}: {{'new': size}}}})"
-            raise refusal(
-                "unstack", f"{parts!r} is not a dict", node, cure=cure, kind=GraphTypeError
-            )
+            raise type_refusal(f"{parts!r} is not a dict", node, cure=cure)
         sizes = split_sizes(node, dim, dict(parts))
         node = named.unstack(node, dim=dim, names=tuple(parts), sizes=sizes)
     return wrap(node)
@@ -447,15 +439,14 @@ def split_sizes(node: Node, dim: str, parts: dict[str, SizeLike]) -> tuple[Size,
         for name, size in parts.items()
         if size is None or (isinstance(size, (int, np.integer)) and size == -1)
     ]
-    sizes = {n: size_of("unstack", n, s) for n, s in parts.items() if n not in opened}
+    sizes = {n: size_of(n, s) for n, s in parts.items() if n not in opened}
     if len(opened) > 1:
-        cure = "give all sizes but one"
-        raise refusal("unstack", f"sizes of {opened} are not given", node, cure=cure)
+        raise refusal(f"sizes of {opened} are not given", node, cure="give all sizes but one")
     if opened:
         whole, known = node.type.size(dim), count(sizes.values())
         if known == 0 or same(whole % known, 0) is False:
             cure = "sizes must multiply to it"
-            raise refusal("unstack", f"dim {dim!r} of size {whole} does not split into {known}",
+            raise refusal(f"dim {dim!r} of size {whole} does not split into {known}",
                           node, cure=cure)  # fmt: skip
         sizes[opened[0]] = whole // known
     return tuple(sizes[name] for name in parts)

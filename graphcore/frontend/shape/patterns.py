@@ -61,7 +61,7 @@ def rearrange(pattern: str, x: Operand, /, **sizes: SizeLike) -> Tensor:
     >>> gc.rearrange("batch (h dh) (w dw) channel -> batch h w (dh dw channel)", x, dh=2, dw=2)
     <Tensor: f64[batch, h=3, w=2, dh_dw_channel=12]>
     """
-    node = single("rearrange", x)
+    node = single(x)
     left, right = sides(pattern, node)
     left = named_groups(pattern, left, node)
     right = [item if item.dim else Item("_".join(item.parts), item.parts) for item in right]
@@ -72,7 +72,7 @@ def rearrange(pattern: str, x: Operand, /, **sizes: SizeLike) -> Tensor:
     require_same(pattern, parts, [part for item in right for part in item.parts], node)
     for name in sizes.keys() - {part for item in left if item.is_group for part in item.parts}:
         cure = close_match(name, tuple(parts))
-        raise refusal("rearrange", f"{pattern!r} splits no dim into {name!r}", node, cure=cure)
+        raise refusal(f"{pattern!r} splits no dim into {name!r}", node, cure=cure)
 
     split = {item.dim: {part: sizes.get(part) for part in item.parts} for item in left}
     split = {item.dim: split[item.dim] for item in left if item.is_group}
@@ -88,12 +88,11 @@ def sides(pattern: str, node: Node) -> tuple[list[Item], list[Item]]:
     """The items of both sides of a pattern."""
     cure = "write gc.rearrange('(h dh)=y w -> h (dh w)=z', x, dh=2)"
     if not isinstance(pattern, str) or pattern.count("->") != 1:
-        raise refusal("rearrange", f"{pattern!r} is not text with one arrow", node, cure=cure)
+        raise refusal(f"{pattern!r} is not text with one arrow", node, cure=cure)
     found = []
     for side in pattern.split("->"):
         if rest := ITEM.sub("", side).strip():
-            reason = f"{pattern!r}: {rest!r} is not understood"
-            raise refusal("rearrange", reason, node, cure=cure)
+            raise refusal(f"{pattern!r}: {rest!r} is not understood", node, cure=cure)
         items = [
             Item(match[2] or "", tuple(match[1].split())) if match[3] is None
             else Item(match[3], (match[3],))
@@ -101,7 +100,7 @@ def sides(pattern: str, node: Node) -> tuple[list[Item], list[Item]]:
         ]  # fmt: skip
         if any(not item.parts for item in items):
             cure = "leave it out; x.expand_dims('new') adds a dim of size 1"
-            raise refusal("rearrange", f"{pattern!r} has an empty group", node, cure=cure)
+            raise refusal(f"{pattern!r} has an empty group", node, cure=cure)
         found.append(items)
     return found[0], found[1]
 
@@ -109,15 +108,14 @@ def sides(pattern: str, node: Node) -> tuple[list[Item], list[Item]]:
 def named_groups(pattern: str, left: list[Item], node: Node) -> list[Item]:
     """The left side with names for its groups: those of the dims that are not named otherwise."""
     named = {item.dim for item in left if item.dim}
-    require_dims("rearrange", node, tuple(dim for dim in named if dim != DOTS))
+    require_dims(node, tuple(dim for dim in named if dim != DOTS))
     free = [dim for dim in node.type.dims if dim not in named]
     groups = [item for item in left if not item.dim]
     if groups and len(groups) != len(free):
         reason = (
             f"{pattern!r}: groups without a name ({len(groups)}) are not as many as the dims {free}"
         )
-        cure = "name the dim that a group splits: '(h dh)=y'"
-        raise refusal("rearrange", reason, node, cure=cure)
+        raise refusal(reason, node, cure="name the dim that a group splits: '(h dh)=y'")
     left_over = iter(free)
     return [item if item.dim else Item(next(left_over), item.parts) for item in left]
 
@@ -130,8 +128,7 @@ def require_once(pattern: str, side: list[Item], batch: list[str], node: Node) -
     for name in names:
         if names.count(name) > 1:
             cure = f"give one of them another name: x.rename({name}='other')"
-            reason = f"{pattern!r} has two dims named {name!r}"
-            raise refusal("rearrange", reason, node, cure=cure)
+            raise refusal(f"{pattern!r} has two dims named {name!r}", node, cure=cure)
 
 
 def require_same(pattern: str, left: list[str], right: list[str], node: Node) -> None:
@@ -139,10 +136,10 @@ def require_same(pattern: str, left: list[str], right: list[str], node: Node) ->
     for name in right:
         if name not in left and name != DOTS:
             cure = f"list {name!r} on the left; x.expand_dims({name!r}) adds a dim"
-            raise refusal("rearrange", f"{pattern!r} lists {name!r} on the right only", node,
+            raise refusal(f"{pattern!r} lists {name!r} on the right only", node,
                           cure=cure)  # fmt: skip
     for name in left:
         if name not in right:
             cure = f"list {name!r} on the right; x.sum({name!r}) removes a dim"
-            raise refusal("rearrange", f"{pattern!r} lists {name!r} on the left only", node,
+            raise refusal(f"{pattern!r} lists {name!r} on the left only", node,
                           cure=cure)  # fmt: skip

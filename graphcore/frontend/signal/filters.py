@@ -65,8 +65,8 @@ def convolve(x: Operand, y: Operand, dim: Dim = None, mode: ConvolveMode = "full
     >>> gc.compile([], [gc.signal.convolve(x, y, "time", mode) for mode in ("full", "valid")])()
     [array([ 1., 12., 23., 30.]), array([12., 23.])]
     """
-    signal, kernel, dims = operands_along("convolve", x, y, dim)
-    return correlate_full("convolve", signal, flip(kernel, dims), dims, mode)
+    signal, kernel, dims = operands_along(x, y, dim)
+    return correlate_full(signal, flip(kernel, dims), dims, mode)
 
 
 @parameters(
@@ -84,8 +84,8 @@ def correlate(x: Operand, y: Operand, dim: Dim = None, mode: ConvolveMode = "ful
     >>> gc.compile([], gc.signal.correlate(x, y, "time"))()
     array([10., 21., 32.,  3.])
     """
-    signal, kernel, dims = operands_along("correlate", x, y, dim)
-    return correlate_full("correlate", signal, conjugate(kernel), dims, mode)
+    signal, kernel, dims = operands_along(x, y, dim)
+    return correlate_full(signal, conjugate(kernel), dims, mode)
 
 
 @parameters(
@@ -103,8 +103,8 @@ def fftconvolve(x: Operand, y: Operand, dim: Dim = None, mode: ConvolveMode = "f
     >>> gc.compile([], gc.signal.fftconvolve(x, y, "time"))().round(6)
     array([ 1., 12., 23., 30.])
     """
-    signal, kernel, dims = operands_along("fftconvolve", x, y, dim)
-    kept = kept_ranges("fftconvolve", signal, kernel, dims, mode)
+    signal, kernel, dims = operands_along(x, y, dim)
+    kept = kept_ranges(signal, kernel, dims, mode)
     sizes = {
         name: fast_transform_size(signal.sizes[name] + kernel.sizes[name] - 1) for name in dims
     }
@@ -117,35 +117,32 @@ def fftconvolve(x: Operand, y: Operand, dim: Dim = None, mode: ConvolveMode = "f
     return wrap(node)
 
 
-def operands_along(
-    function: str, x: Operand, y: Operand, dim: Dim
-) -> tuple[Tensor, Tensor, tuple[str, ...]]:
+def operands_along(x: Operand, y: Operand, dim: Dim) -> tuple[Tensor, Tensor, tuple[str, ...]]:
     """Both operands, and the dims to convolve, along which `y` must not be empty."""
-    signal, kernel = common(function, x, y)
+    signal, kernel = common(x, y)
     shared = tuple(name for name in signal.type.dims if name in kernel.type.dims)
-    dims = shared if dim is None or dim is ... else names(function, order_set(dim), signal)
-    require_dims(function, signal, dims)
+    dims = shared if dim is None or dim is ... else names(order_set(dim), signal)
+    require_dims(signal, dims)
     absent = [name for name in dims or signal.type.dims if name not in kernel.type.dims]
     free = [name for name in kernel.type.dims if name not in signal.type.dims]
     if 0 < len(free) <= len(absent):
         new = dict(zip(free, absent[-len(free) :], strict=True))
         cure = f"give it the dims that it moves along: y.rename({new})"
-        reason = f"the second operand has no dim {absent[0]!r}"
-        raise refusal(function, reason, signal, kernel, cure=cure)
-    require_dims(function, kernel, dims)
+        raise refusal(f"the second operand has no dim {absent[0]!r}", signal, kernel, cure=cure)
+    require_dims(kernel, dims)
     if not dims:
         cure = "for the product of all with all write x * y"
-        raise refusal(function, "moves along no dim", signal, kernel, cure=cure)
+        raise refusal("moves along no dim", signal, kernel, cure=cure)
     for name in dims:
         kernel = with_size(kernel, name, maximum(kernel.type.size(name), 1))
     return wrap(signal), wrap(kernel), dims
 
 
 def kept_ranges(
-    function: str, x: Tensor, y: Tensor, dims: tuple[str, ...], mode: ConvolveMode
+    x: Tensor, y: Tensor, dims: tuple[str, ...], mode: ConvolveMode
 ) -> dict[str, tuple[Size, Size]]:
     """For each dim the start and size of the results of `mode` within "full"."""
-    check_word(function, "mode", mode, ("full", "same", "valid"), x, y)
+    check_word("mode", mode, ("full", "same", "valid"), x, y)
     found: dict[str, tuple[Size, Size]] = {}
     for dim in dims:
         size, other = x.sizes[dim], y.sizes[dim]
@@ -158,13 +155,11 @@ def kept_ranges(
     return found
 
 
-def correlate_full(
-    function: str, x: Tensor, y: Tensor, dims: tuple[str, ...], mode: ConvolveMode
-) -> Tensor:
+def correlate_full(x: Tensor, y: Tensor, dims: tuple[str, ...], mode: ConvolveMode) -> Tensor:
     """Sums of products wherever `mode` lets `y` overlap `x`."""
     ends = {
         dim: (y.sizes[dim] - 1 - start, start + size - x.sizes[dim])
-        for dim, (start, size) in kept_ranges(function, x, y, dims, mode).items()
+        for dim, (start, size) in kept_ranges(x, y, dims, mode).items()
     }
     return conv(x, y, dims, contract=(), padding=ends)
 
@@ -193,8 +188,8 @@ def hann(
     >>> gc.compile([], gc.signal.hann(5, dim="time"))().round(6)
     array([0. , 0.5, 1. , 0.5, 0. ])
     """
-    wanted = made_dtype("hann", dtype, like, default())
-    return astype(cosines("hann", size, dim, sym, 0.5, 0.5), wanted)
+    wanted = made_dtype(dtype, like, default())
+    return astype(cosines(size, dim, sym, 0.5, 0.5), wanted)
 
 
 @parameters(**WINDOW)
@@ -212,8 +207,8 @@ def hamming(
     >>> gc.compile([], gc.signal.hamming(5, dim="time"))().round(6)
     array([0.08, 0.54, 1.  , 0.54, 0.08])
     """
-    wanted = made_dtype("hamming", dtype, like, default())
-    return astype(cosines("hamming", size, dim, sym, 0.54, 0.46), wanted)
+    wanted = made_dtype(dtype, like, default())
+    return astype(cosines(size, dim, sym, 0.54, 0.46), wanted)
 
 
 @parameters(**WINDOW)
@@ -231,8 +226,8 @@ def blackman(
     >>> gc.compile([], gc.signal.blackman(6, dim="time", sym=False))().round(6)
     array([-0.  ,  0.13,  0.63,  1.  ,  0.63,  0.13])
     """
-    wanted = made_dtype("blackman", dtype, like, default())
-    return astype(cosines("blackman", size, dim, sym, 0.42, 0.5, 0.08), wanted)
+    wanted = made_dtype(dtype, like, default())
+    return astype(cosines(size, dim, sym, 0.42, 0.5, 0.08), wanted)
 
 
 @parameters(**WINDOW)
@@ -250,9 +245,9 @@ def bartlett(
     >>> gc.compile([], gc.signal.bartlett(5, dim="time"))()
     array([0. , 0.5, 1. , 0.5, 0. ])
     """
-    length = size_of("bartlett", dim, size)
+    length = size_of(dim, size)
     made = unless_one(length, 1 - absolute(2 * phase(length, dim, sym) - 1))
-    return astype(made, made_dtype("bartlett", dtype, like, default()))
+    return astype(made, made_dtype(dtype, like, default()))
 
 
 def phase(size: Size, dim: str, sym: bool) -> Tensor:
@@ -260,9 +255,9 @@ def phase(size: Size, dim: str, sym: bool) -> Tensor:
     return arange(size, dim=dim) / maximum(size - 1 if sym else size, 1)
 
 
-def cosines(function: str, size: SizeLike, dim: str, sym: bool, *weights: float) -> Tensor:
+def cosines(size: SizeLike, dim: str, sym: bool, *weights: float) -> Tensor:
     """The sum of (-1)^i weights[i] cos(2 pi i k / n)."""
-    length = size_of(function, dim, size)
+    length = size_of(dim, size)
     angle = 2 * math.pi * phase(length, dim, sym)
     first, *rest = ((-1) ** i * weight * cos(i * angle) for i, weight in enumerate(weights))
     return unless_one(length, sum(rest, start=first))
@@ -272,4 +267,4 @@ def unless_one(size: Size, window: Tensor) -> Tensor:
     """`window`, but 1 where its size is 1."""
     if (alone := same(size, 1)) is not None:
         return ones_like(window) if alone else window
-    return where(equal(wrap(single("window", size)), 1), 1.0, window)
+    return where(equal(wrap(single(size)), 1), 1.0, window)

@@ -34,9 +34,9 @@ def detrend(x: Operand, dim: str | None = None, type: str = "linear") -> Tensor:
     >>> gc.compile([], gc.signal.detrend(gc.constant([1.0, 4.0, 5.0, 8.0], "t")))().round(6)
     array([-0.2,  0.6, -0.6,  0.2])
     """
-    value = as_float(wrap(single("detrend", x)))
-    name = dim_of("detrend", value.node, dim)
-    check_word("detrend", "type", type, ("linear", "constant"), value)
+    value = as_float(wrap(single(x)))
+    name = dim_of(value.node, dim)
+    check_word("type", type, ("linear", "constant"), value)
     away = value - mean(value, name)
     if type == "constant":
         return away
@@ -69,10 +69,10 @@ def lfilter(
     array([1.   , 0.5  , 0.25 , 0.125])
     """
     forward, backward = listed("b", b), listed("a", a)
-    nodes = common("lfilter", x, *forward, *backward)
+    nodes = common(x, *forward, *backward)
     dtype = promote(*[float_for(node.type.dtype) for node in nodes])
     value, *scaled = (astype(wrap(node), dtype) for node in nodes)
-    name = dim_of("lfilter", value.node, dim)
+    name = dim_of(value.node, dim)
     count, zero = max(len(forward), len(backward)), zeros({}, dtype)
     ahead, back = (
         [v / scaled[len(forward)] for v in some] + [zero] * (count - len(some))
@@ -92,8 +92,7 @@ def lfilter(
 
 def listed(what: str, given: Operand | Sequence[Operand]) -> list[Any]:
     """Coefficients as a list."""
-    found = as_list("lfilter", what, unbind(given) if isinstance(given, Base) else given)
+    found = as_list(what, unbind(given) if isinstance(given, Base) else given)
     if not found:
-        cure = "give at least one number"
-        raise refusal("lfilter", f"{what} has no coefficients", cure=cure)
+        raise refusal(f"{what} has no coefficients", cure="give at least one number")
     return found

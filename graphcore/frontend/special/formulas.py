@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 
-def integer_within(function: str, name: str, value: int, least: int, most: int) -> int:
+def integer_within(name: str, value: int, least: int, most: int) -> int:
     """A Python integer within bounds."""
     try:
         found = index_of(value)
@@ -33,7 +33,7 @@ def integer_within(function: str, name: str, value: int, least: int, most: int) 
         found = least - 1
     if not least <= found <= most:
         cure = f"{name} is a Python integer from {least} to {most}, known when the graph is built"
-        raise refusal(function, f"{name} is {brief(value)}", cure=cure)
+        raise refusal(f"{name} is {brief(value)}", cure=cure)
     return found
 
 
@@ -44,7 +44,7 @@ def log_expit(x: Operand) -> Tensor:
     >>> gc.compile([], gc.special.log_expit(gc.constant([-800.0, 0.0], "row")))()
     array([-8.00000000e+02, -6.93147181e-01])
     """
-    return -softplus(-as_float(wrap(single("log_expit", x))))
+    return -softplus(-as_float(wrap(single(x))))
 
 
 @parameters(
@@ -58,7 +58,7 @@ def polygamma(n: int, x: Operand) -> Tensor:
     >>> gc.compile([], gc.special.polygamma(1, gc.constant([1.0, 2.0], "row")))()
     array([1.64493407, 0.64493407])
     """
-    n = integer_within("polygamma", "n", n, 0, 170)
+    n = integer_within("n", n, 0, 170)
     return (-1) ** (n + 1) * float(math.factorial(n)) * zeta(n + 1, x) if n else digamma(x)
 
 
@@ -75,8 +75,8 @@ def multigammaln(a: Operand, d: int) -> Tensor:
     >>> gc.compile([], gc.special.multigammaln(gc.constant([2.0, 4.0], "row"), 3))()
     array([1.59631259, 5.40297508])
     """
-    d = integer_within("multigammaln", "d", d, 1, 1000)
-    value = wrap(single("multigammaln", a))
+    d = integer_within("d", d, 1, 1000)
+    value = wrap(single(a))
     inside = where(greater(value, (d - 1) / 2), value, math.nan)
     total = gammaln(inside)
     for j in range(1, d):
@@ -95,7 +95,7 @@ def expn(n: int, x: Operand) -> Tensor:
     >>> gc.compile([], gc.special.expn(2, gc.constant([0.0, 1.0], "row")))()
     array([1.        , 0.14849551])
     """
-    return apply(ops.expn, integer_within("expn", "n", n, 0, 10**6), x)
+    return apply(ops.expn, integer_within("n", n, 0, 10**6), x)
 
 
 @parameters(
@@ -109,8 +109,8 @@ def huber(delta: Operand, r: Operand) -> Tensor:
     >>> gc.compile([], gc.special.huber(1.0, gc.constant([0.5, 3.0], "row")))()
     array([0.125, 2.5  ])
     """
-    bound, residual = map(as_float, two_operands("huber", delta, r))
-    require_order("huber", bound)
+    bound, residual = map(as_float, two_operands(delta, r))
+    require_order(bound)
     size = abs(residual)
     value = where(bound >= size, 0.5 * square(residual), bound * (size - 0.5 * bound))
     return where(bound < 0, math.inf, value)
@@ -127,5 +127,5 @@ def pseudo_huber(delta: Operand, r: Operand) -> Tensor:
     >>> gc.compile([], gc.special.pseudo_huber(1.0, gc.constant([0.5, 3.0], "row")))()
     array([0.11803399, 2.16227766])
     """
-    scale, residual = two_operands("pseudo_huber", delta, r)
+    scale, residual = two_operands(delta, r)
     return where(scale < 0, math.inf, apply(ops.pseudo_huber, scale, residual))

@@ -34,7 +34,7 @@ def softmax(x: Operand, dim: Dim = None, *, where: Mask = None) -> Tensor:
     array([[0.5, 0.5],
            [0. , 1. ]])
     """
-    return mask_operand("softmax", x, dim, where).reduce(named.softmax, -math.inf)
+    return mask_operand(x, dim, where).reduce(named.softmax, -math.inf)
 
 
 @parameters(**REDUCED)
@@ -50,7 +50,7 @@ def log_softmax(x: Operand, dim: Dim = None, *, where: Mask = None) -> Tensor:
     array([[-6.93147181e-01, -6.93147181e-01],
            [-1.00000000e+03,  0.00000000e+00]])
     """
-    data = mask_operand("log_softmax", x, dim, where)
+    data = mask_operand(x, dim, where)
     found = data.reduce(named.log_softmax, -math.inf)
     return found if data.mask is None else choose(data.mask, found, -math.inf)
 
@@ -66,4 +66,4 @@ def logsumexp(x: Operand, dim: Dim = None, *, where: Mask = None) -> Tensor:
     >>> gc.compile([], gc.special.logsumexp(x, dim="class"))()
     array([6.93147181e-01, 1.00000000e+03])
     """
-    return mask_operand("logsumexp", x, dim, where).reduce(named.logsumexp, -math.inf)
+    return mask_operand(x, dim, where).reduce(named.logsumexp, -math.inf)

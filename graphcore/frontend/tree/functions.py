@@ -8,11 +8,10 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from graphcore.frontend.core.arguments import as_list
-from graphcore.frontend.core.base import Base, brief, refusal
+from graphcore.frontend.core.base import Base, brief, refusal, type_refusal
 from graphcore.frontend.core.callbacks import callback, require_function
 from graphcore.frontend.core.documents import parameters
 from graphcore.ir import structures
-from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.structures import Branch, Registered
 
 __all__ = ["flatten", "leaves", "map", "register", "unflatten"]
@@ -53,10 +52,9 @@ def map(function: Callable[..., Any], tree: Anything, *trees: Anything) -> Anyth
         if other != structure:
             differing = different(tree, trees[n])
             reason = f"tree {n + 2} has another structure than the first: {differing}"
-            cure = "give trees of one structure"
-            raise refusal("tree.map", reason, cure=cure, kind=GraphTypeError)
+            raise type_refusal(reason, cure="give trees of one structure")
     names = [f"leaf{n}" if n else "leaf" for n in range(1 + len(others))]
-    called = callback("tree.map", "function", function, *names)
+    called = callback("function", function, *names)
     made = [called(*column) for column in zip(first, *(own for own, _ in others), strict=True)]
     return structures.fill(structure, iter(made))
 
@@ -101,12 +99,11 @@ def unflatten(structure: Structure, leaves: Iterable[Anything]) -> Anything:
     """
     if not isinstance(structure, Branch | None):
         cure = "leaves, structure = gc.tree.flatten(tree)"
-        reason = f"{brief(structure)} is not a structure"
-        raise refusal("tree.unflatten", reason, cure=cure, kind=GraphTypeError)
-    found = list(leaves) if isinstance(leaves, str) else as_list("tree.unflatten", "leaves", leaves)
+        raise type_refusal(f"{brief(structure)} is not a structure", cure=cure)
+    found = list(leaves) if isinstance(leaves, str) else as_list("leaves", leaves)
     if len(found) != (wanted := count(structure)):
         reason = f"{len(found)} leaves for a structure of {wanted}"
-        raise refusal("tree.unflatten", reason, cure="give one value for each leaf")
+        raise refusal(reason, cure="give one value for each leaf")
     return structures.fill(structure, iter(found))
 
 
@@ -161,20 +158,19 @@ def register(
     """
     if not isinstance(kind, type) or issubclass(kind, BUILT_IN):
         cure = "give a class of your own, and functions that take its objects apart and build them"
-        reason = f"{brief(kind)} is not a class to register"
-        raise refusal("tree.register", reason, cure=cure, kind=GraphTypeError)
-    require_function("tree.register", "flatten", flatten, "object")
-    require_function("tree.register", "unflatten", unflatten, "rest, parts")
+        raise type_refusal(f"{brief(kind)} is not a class to register", cure=cure)
+    require_function("flatten", flatten, "object")
+    require_function("unflatten", unflatten, "rest, parts")
 
     def apart(thing: Any) -> tuple[tuple[Any, ...], Any]:
-        match callback("tree.register", "flatten", flatten, "object")(thing):
+        match callback("flatten", flatten, "object")(thing):
             case (Iterable() as parts, rest):
                 return tuple(parts), rest
             case made:
                 cure = "return the parts, in a tuple, and all else: ((x.w, x.b), None)"
                 reason = f"flatten of {kind.__name__} returns {brief(made)}, not (parts, rest)"
-                raise refusal("tree.register", reason, cure=cure, kind=GraphTypeError)
+                raise type_refusal(reason, cure=cure, name="tree.register")
 
-    together = callback("tree.register", "unflatten", unflatten, "rest", "parts")
+    together = callback("unflatten", unflatten, "rest", "parts")
     structures.REGISTERED[kind] = Registered(apart, together)
     return kind

@@ -17,6 +17,7 @@ from graphcore.frontend.core.arguments import (
 from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, common, single
+from graphcore.frontend.core.public_calls import call_with
 from graphcore.frontend.core.values_as_sizes import value_of
 from graphcore.frontend.create.inputs import ones
 from graphcore.frontend.index.slices import cut
@@ -25,6 +26,7 @@ from graphcore.frontend.reduce import reductions
 from graphcore.frontend.reduce.masking import identity_of_extreme
 from graphcore.ir.names import hidden_names
 from graphcore.ir.node import Node
+from graphcore.ir.provenance import public_call
 from graphcore.ir.sizes import Expression, Size, maximum
 from graphcore.ops import named
 
@@ -97,11 +99,9 @@ def conv(
     >>> gc.conv(halves, kernel, ("y", "x"), contract="channel", stride=2)
     <Tensor: f64[batch, y=13, x=13, group=2, out=5]>
     """
-    image, weights, moves = kernel_moves("conv", x, kernel, dims, stride, dilation)
-    seen = windows_of("conv", image, moves, padding, 0)
-    return wrap(
-        named.dot(seen, weights, dims=dims_to_contract("conv", seen, weights, moves, contract))
-    )
+    image, weights, moves = kernel_moves(x, kernel, dims, stride, dilation)
+    seen = windows_of(image, moves, padding, 0)
+    return wrap(named.dot(seen, weights, dims=dims_to_contract(seen, weights, moves, contract)))
 
 
 @parameters(
@@ -140,25 +140,24 @@ def conv_transpose(
     >>> gc.conv_transpose(x, kernel, {"y": "ky", "x": "kx"}, contract="out", stride=2)
     <Tensor: f64[batch, y=27, x=27, channel=4]>
     """
-    function = "conv_transpose"
-    values, weights, moves = kernel_moves(function, x, kernel, dims, stride, dilation)
+    values, weights, moves = kernel_moves(x, kernel, dims, stride, dilation)
     shown = "kernel, 'dim', sizes={'dim': size}"
-    given_sizes = mapping(function, {} if sizes is None else sizes, None, shown, values)
+    given_sizes = mapping({} if sizes is None else sizes, None, shown, values)
     moved = tuple(move.dim for move in moves)
     for dim in given_sizes:
         if dim not in moved:
             cure = named.close_match(dim, moved)
-            raise refusal(function, f"moves along no dim {dim!r}", values, weights, cure=cure)
+            raise refusal(f"moves along no dim {dim!r}", values, weights, cure=cure)
     whole: list[Size] = []
     kept: dict[str, tuple[Size, Size]] = {}
-    for move, ends in zip(moves, each(function, moved, padding), strict=True):
-        size = move.source(function, values.type.size(move.dim), ends)
+    for move, ends in zip(moves, each(moved, padding), strict=True):
+        size = move.source(values.type.size(move.dim), ends)
         if given_sizes.get(move.dim) is not None:
-            size = size_of(function, move.dim, given_sizes[move.dim])
-        before, after = move.ends(function, size, ends)
+            size = size_of(move.dim, given_sizes[move.dim])
+        before, after = move.ends(size, ends)
         whole.append(before + size + after)
         kept[move.dim] = before, size
-    over = dims_to_contract(function, values, weights, moves, contract)
+    over = dims_to_contract(values, weights, moves, contract)
     spread = named.dot(values, weights, dims=over)
     result = overlap_add_by(spread, move_attrs(moves) | {"sizes": tuple(whole)})
     for dim, (start, size) in kept.items():
@@ -189,8 +188,8 @@ def max_pool(
     >>> gc.max_pool(gc.tensor("x", {"batch": None, "y": 28, "x": 28}), {"y": 2, "x": 2})
     <Tensor: f64[batch, y=14, x=14]>
     """
-    node, moves = pool("max_pool", x, sizes, stride, dilation)
-    seen = windows_of("max_pool", node, moves, padding, identity_of_extreme(node.type.dtype))
+    node, moves = pool(x, sizes, stride, dilation)
+    seen = windows_of(node, moves, padding, identity_of_extreme(node.type.dtype))
     return reductions.max(wrap(seen), window_dims(moves))
 
 
@@ -216,13 +215,13 @@ def mean_pool(
     >>> gc.compile([], gc.mean_pool(x, {"time": 2}))()
     array([3. , 2.5])
     """
-    node, moves = pool("mean_pool", x, sizes, stride, dilation)
-    seen = wrap(windows_of("mean_pool", node, moves, padding, 0))
+    node, moves = pool(x, sizes, stride, dilation)
+    seen = wrap(windows_of(node, moves, padding, 0))
     if count_include_pad:
         return reductions.mean(seen, window_dims(moves))
     total = reductions.sum(as_float(seen), window_dims(moves))
     there = ones({move.dim: node.type.size(move.dim) for move in moves}, total.dtype)
-    counted = windows_of("mean_pool", there.node, moves, padding, 0)
+    counted = windows_of(there.node, moves, padding, 0)
     return total / reductions.sum(wrap(counted), window_dims(moves))
 
 
@@ -235,12 +234,12 @@ class Move(NamedTuple):
     stride: Size
     dilation: int
 
-    def ends(self, function: str, size: Size, given: Any) -> tuple[Size, Size]:
+    def ends(self, size: Size, given: Any) -> tuple[Size, Size]:
         """The padding before and after `size` elements."""
         beyond = (self.size - 1) * self.dilation
         several = isinstance(given, (tuple, list))
         parts = [
-            value_of(function, f"the padding of dim {self.dim!r}", p) if isinstance(p, Base) else p
+            value_of(f"the padding of dim {self.dim!r}", p) if isinstance(p, Base) else p
             for p in (given if several else (given,))
         ]
         given = tuple(parts) if several else parts[0]
@@ -258,13 +257,13 @@ class Move(NamedTuple):
             case _ if is_size(given):
                 return given, given
         cure = "use 'valid', 'same', 'full', a number or a pair of numbers"
-        raise refusal(function, f"padding {given!r} of dim {self.dim!r}", cure=cure)
+        raise refusal(f"padding {given!r} of dim {self.dim!r}", cure=cure)
 
-    def source(self, function: str, count: Size, given: Any) -> Size:
+    def source(self, count: Size, given: Any) -> Size:
         """The smallest size that gives `count` windows."""
         if isinstance(given, str) and given == "same":
             return count * self.stride
-        before, after = self.ends(function, 0, given)
+        before, after = self.ends(0, given)
         reach = (count - 1) * self.stride + (self.size - 1) * self.dilation + 1
         return maximum(reach - before - after, 0)
 
@@ -285,37 +284,38 @@ def move_attrs(moves: list[Move]) -> dict[str, Any]:
     return dict(zip(keys, zip(*moves, strict=True), strict=True))
 
 
-def windows_of(function: str, x: Node, moves: list[Move], padding: Any, fill: complex) -> Node:
+def windows_of(x: Node, moves: list[Move], padding: Any, fill: complex) -> Node:
     """The windows of `x`, padded."""
-    given = each(function, tuple(move.dim for move in moves), padding)
+    given = each(tuple(move.dim for move in moves), padding)
     for some in given:
         if isinstance(some, str):
-            check_word(function, "padding", some, ("valid", "same", "full"), x)
+            check_word("padding", some, ("valid", "same", "full"), x)
     ends = {
-        move.dim: move.ends(function, x.type.size(move.dim), some)
+        move.dim: move.ends(x.type.size(move.dim), some)
         for move, some in zip(moves, given, strict=True)
     }
     return windows_by(pad(x, ends, fill), move_attrs(moves))
 
 
 def kernel_moves(
-    function: str, x: Operand, kernel: Operand, dims: Dims, stride: Steps, dilation: Gaps
+    x: Operand, kernel: Operand, dims: Dims, stride: Steps, dilation: Gaps
 ) -> tuple[Node, Node, list[Move]]:
     """`x`, the kernel with hidden names for the dims it moves by, and how it moves."""
-    values, weights = common(function, x, kernel)
-    pairs = dims if isinstance(dims, Mapping) else {dim: dim for dim in names(function, dims)}
-    along, own = names(function, tuple(pairs), values), names(function, tuple(pairs.values()))
-    require_dims(function, values, along)
+    values, weights = common(x, kernel)
+    pairs = dims if isinstance(dims, Mapping) else {dim: dim for dim in names(dims)}
+    along, own = names(tuple(pairs), values), names(tuple(pairs.values()))
+    require_dims(values, along)
     absent = [dim for dim in own if dim not in weights.type.dims]
     free = [dim for dim in weights.type.dims if dim not in values.type.dims]
     if not isinstance(dims, Mapping) and 0 < len(absent) <= len(free):
         shown = dict(zip(own, own, strict=True)) | dict(zip(absent, free, strict=False))
-        cure = f"name the dims of the kernel, such as gc.{function}(x, kernel, {shown})"
-        reason = f"the kernel has no dim {absent[0]!r}"
-        raise refusal(function, reason, values, weights, cure=cure)
-    require_dims(function, weights, own)
+        cure = (
+            f"name the dims of the kernel, such as {call_with(public_call(), f'kernel, {shown}')}"
+        )
+        raise refusal(f"the kernel has no dim {absent[0]!r}", values, weights, cure=cure)
+    require_dims(weights, own)
     if not along:
-        raise refusal(function, "moves along no dim", values, weights, cure="use gc.dot")
+        raise refusal("moves along no dim", values, weights, cure="use gc.dot")
     in_use = (*values.type.dims, *weights.type.dims)
     inner = hidden_names([dim for dim in own if dim in values.type.dims], in_use)
     new = [inner.get(dim, dim) for dim in own]
@@ -323,12 +323,12 @@ def kernel_moves(
     if renamed:
         weights = named.rename(weights, names=renamed)
     sizes = (weights.type.size(name) for name in new)
-    by, gaps = strides(function, along, stride), dilations(function, along, dilation)
+    by, gaps = strides(along, stride), dilations(along, dilation)
     return values, weights, list(map(Move, along, new, sizes, by, gaps))
 
 
 def dims_to_contract(
-    function: str, x: Node, kernel: Node, moves: list[Move], contract: Contracted
+    x: Node, kernel: Node, moves: list[Move], contract: Contracted
 ) -> tuple[str, ...]:
     """The dims to sum over, in order of first appearance: by default all that both have."""
     mine, theirs = x.type.dims, kernel.type.dims
@@ -336,33 +336,33 @@ def dims_to_contract(
     moved = {move.dim for move in moves}
     if contract is None:
         return tuple(dim for dim in mine if dim in theirs and dim not in moved)
-    meant = names(function, order_set(contract), x)
+    meant = names(order_set(contract), x)
     for dim in meant:
         if dim not in known or dim in moved:
             reason = f"moves along dim {dim!r}" if dim in moved else f"no operand has dim {dim!r}"
             own = {*moved, *window_dims(moves)}
             cure = named.close_match(dim, tuple(other for other in known if other not in own))
-            raise refusal(function, reason, x, kernel, cure=cure)
+            raise refusal(reason, x, kernel, cure=cure)
     over = {*meant, *window_dims(moves)} if moves[0].place in mine else {*meant}
     return tuple(dim for dim in known if dim in over)
 
 
 def pool(
-    function: str, x: Operand, sizes: Mapping[str, SizeLike], stride: Steps | None, dilation: Gaps
+    x: Operand, sizes: Mapping[str, SizeLike], stride: Steps | None, dilation: Gaps
 ) -> tuple[Node, list[Move]]:
     """`x`, and windows that by default do not overlap."""
-    node = single(function, x)
-    dims = names(function, tuple(mapping(function, sizes, None, "{'dim': size}", node)), node)
-    require_dims(function, node, dims)
+    node = single(x)
+    dims = names(tuple(mapping(sizes, None, "{'dim': size}", node)), node)
+    require_dims(node, dims)
     if not dims:
         cure = (
-            f"write gc.{function}(x, {{{node.type.dims[0]!r}: 2}})"
+            f"write {call_with(public_call(), f'{{{node.type.dims[0]!r}: 2}}')}"
             if node.type.dims
             else "name a dim"
         )
-        raise refusal(function, "sizes name no dim", node, cure=cure)
-    found = [size_of(function, dim, sizes[dim]) for dim in dims]
+        raise refusal("sizes name no dim", node, cure=cure)
+    found = [size_of(dim, sizes[dim]) for dim in dims]
     new = hidden_names([f"{dim} window" for dim in dims], node.type.dims).values()
     own = dict(zip(dims, found, strict=True))
-    by = strides(function, dims, own if stride is None else stride)
-    return node, list(map(Move, dims, new, found, by, dilations(function, dims, dilation)))
+    by = strides(dims, own if stride is None else stride)
+    return node, list(map(Move, dims, new, found, by, dilations(dims, dilation)))

@@ -42,9 +42,9 @@ def diff(x: Operand, dim: str | None = None, n: int = 1) -> Tensor:
     >>> gc.compile([], [gc.diff(x, "t"), gc.diff(x, "t", n=2)])()
     [array([1, 2, 3]), array([1, 1])]
     """
-    node = single("diff", x)
-    times = whole("diff", n, "n", node)
-    name = dim_of("diff", node, dim)
+    node = single(x)
+    times = whole(n, "n", node)
+    name = dim_of(node, dim)
     less = elementwise.not_equal if node.type.dtype.kind == "b" else elementwise.subtract
     given, size = node, node.type.size(name)
     if times > MOST_WRITTEN_OUT:
@@ -87,8 +87,8 @@ def trapezoid(
     >>> gc.compile([], gc.trapezoid(gc.constant([0.0, 1.0, 4.0], "t"), dx=0.5, dim="t"))()
     array(1.5)
     """
-    name = dim_of("trapezoid", single("trapezoid", y), dim)
-    return sum(trapezoids("trapezoid", y, x, dx, name), name)
+    name = dim_of(single(y), dim)
+    return sum(trapezoids(y, x, dx, name), name)
 
 
 @parameters(
@@ -115,36 +115,36 @@ def cumulative_trapezoid(
     >>> gc.compile([], gc.cumulative_trapezoid(y, dx=0.5, dim="t"))()
     array([0.25, 1.5 ])
     """
-    name = dim_of("cumulative_trapezoid", single("cumulative_trapezoid", y), dim)
-    found = cumsum(trapezoids("cumulative_trapezoid", y, x, dx, name), name)
+    name = dim_of(single(y), dim)
+    found = cumsum(trapezoids(y, x, dx, name), name)
     if initial is None:
         return found
     if initial != 0:
-        raise refusal("cumulative_trapezoid", f"initial={initial}", cure="use 0 or None")
-    whole, given = after(0, found, name).node, single("cumulative_trapezoid", y)
+        raise refusal(f"initial={initial}", cure="use 0 or None")
+    whole, given = after(0, found, name).node, single(y)
     return wrap(keep_labels(whole, given, [name] if name in given.type.dims else []))
 
 
-def trapezoids(function: str, y: Operand, x: Operand | None, dx: Operand, dim: str) -> Tensor:
+def trapezoids(y: Operand, x: Operand | None, dx: Operand, dim: str) -> Tensor:
     """The area of each trapezoid: (y[t] + y[t+1]) (x[t+1] - x[t]) / 2"""
-    later, earlier = neighbours(function, y, dim)
+    later, earlier = neighbours(y, dim)
     if x is not None and not (isinstance(dx, float) and dx == 1.0):
         cure = "leave dx out: x says where the points are"
-        raise refusal(function, "takes x or dx, not both", later, cure=cure)
-    width = dx if x is None else step(function, x, dim)
+        raise refusal("takes x or dx, not both", later, cure=cure)
+    width = dx if x is None else step(x, dim)
     return wrap(keep_labels(((later + earlier) * width / 2).node, later.node, (dim,)))
 
 
-def neighbours(function: str, x: Operand, dim: str, apart: int = 1) -> tuple[Tensor, Tensor]:
+def neighbours(x: Operand, dim: str, apart: int = 1) -> tuple[Tensor, Tensor]:
     """Elements `apart` positions apart, as floats: the later ones, and the earlier ones."""
-    value = as_float(wrap(single(function, x)))
-    later, earlier = pairs(value.node, dim_of(function, value.node, dim), apart)
+    value = as_float(wrap(single(x)))
+    later, earlier = pairs(value.node, dim_of(value.node, dim), apart)
     return wrap(later), wrap(earlier)
 
 
-def step(function: str, x: Operand, dim: str, apart: int = 1) -> Tensor:
+def step(x: Operand, dim: str, apart: int = 1) -> Tensor:
     """Each element minus the one `apart` positions before."""
-    later, earlier = neighbours(function, x, dim, apart)
+    later, earlier = neighbours(x, dim, apart)
     return later - earlier
 
 
@@ -172,23 +172,23 @@ def gradient(
     >>> gc.compile([], gc.gradient(x, "t"))()
     array([1. , 1.5, 2.5, 3. ])
     """
-    value, points = (as_float(wrap(node)) for node in common("gradient", x, spacing))
-    name = dim_of("gradient", value.node, dim)
-    edge_order = whole("gradient", edge_order, "edge_order", value)
+    value, points = (as_float(wrap(node)) for node in common(x, spacing))
+    name = dim_of(value.node, dim)
+    edge_order = whole(edge_order, "edge_order", value)
     if edge_order not in (1, 2):
-        raise refusal("gradient", f"edge_order={edge_order}", value, cure="use 1 or 2")
+        raise refusal(f"edge_order={edge_order}", value, cure="use 1 or 2")
     size = value.sizes[name]
     if isinstance(size, int) and size <= edge_order:
         reason = f"dim {name!r} has size {size}, edge_order {edge_order} needs {edge_order + 1}"
         cure = "give more points, or edge_order=1" if edge_order == 2 else "give more points"
-        raise refusal("gradient", reason, value, cure=cure)
+        raise refusal(reason, value, cure=cure)
     even = name not in points.dims
-    gap = points if even else step("gradient", points, name)
-    slope = step("gradient", value, name) / gap
+    gap = points if even else step(points, name)
+    slope = step(value, name) / gap
     if even:
-        inner = step("gradient", value, name, 2) / (2 * gap)
+        inner = step(value, name, 2) / (2 * gap)
     else:
-        (right, left), (behind, before) = (neighbours("gradient", v, name) for v in (slope, gap))
+        (right, left), (behind, before) = (neighbours(v, name) for v in (slope, gap))
         inner = (before * right + behind * left) / (before + behind)
     first, last = (end_slope(slope, gap, name, at, edge_order) for at in (0, -1))
     # Sizes known at the call make this exact: the ends are there, so `size` is at least two.

@@ -77,10 +77,10 @@ def pad(
     >>> gc.compile([], gc.pad(x, t=1, constant_values=0))()
     array([0, 1, 2, 3, 0])
     """
-    node = single("pad", x)
-    widths = mapping("pad", pad_width, pad_width_kwargs, "{'dim': (1, 1)}, constant_values=0", node)
-    require_dims("pad", node, names("pad", tuple(widths), node))
-    check_word("pad", "mode", mode, MODES, node)
+    node = single(x)
+    widths = mapping(pad_width, pad_width_kwargs, "{'dim': (1, 1)}, constant_values=0", node)
+    require_dims(node, names(tuple(widths), node))
+    check_word("mode", mode, MODES, node)
     beyond, option, default = MODES[mode]
     options = {
         "stat_length": stat_length,
@@ -90,11 +90,10 @@ def pad(
     }
     for name, given in options.items():
         if given is not None and name != option:
-            cure = "leave it out"
-            raise refusal("pad", f"mode {mode!r} takes no {name}", node, cure=cure)
+            raise refusal(f"mode {mode!r} takes no {name}", node, cure="leave it out")
     value = options.get(option)
     if mode == "constant" and value is None and widths:
-        node, fill = with_fill("pad", node, None)
+        node, fill = with_fill(node, None)
         value = wrap(fill)
     for fill_value in parts(value) if mode == "constant" else ():
         node = to_hold(node, fill_value)
@@ -102,7 +101,7 @@ def pad(
         idle := [d for d in value if d in node.type.dims and d not in widths]
     ):
         reason = f"{option} are given for {idle[0]!r}, which is not padded"
-        raise refusal("pad", reason, node, cure=close_match(str(idle[0]), tuple(widths)))
+        raise refusal(reason, node, cure=close_match(str(idle[0]), tuple(widths)))
     for dim in node.type.dims:
         if dim in widths:
             width = [width_of(node, dim, given) for given in ends(node, dim, widths[dim])]
@@ -122,7 +121,7 @@ def parts(given: Any) -> Iterator[Any]:
 def ends(x: Node, dim: str, given: Any, default: Any = None) -> tuple[Any, Any]:
     """The values of an option for the two ends of a dim."""
     if isinstance(given, Mapping):
-        require_dims("pad", x, names("pad", tuple(given), x))
+        require_dims(x, names(tuple(given), x))
         given = given.get(dim)
     if given is None:
         given = default
@@ -130,17 +129,17 @@ def ends(x: Node, dim: str, given: Any, default: Any = None) -> tuple[Any, Any]:
         return given, given
     if len(given) != 2:
         cure = "give one for both ends, or (before, after)"
-        raise refusal("pad", f"{given!r} for dim {dim!r} is not a pair", x, cure=cure)
+        raise refusal(f"{given!r} for dim {dim!r} is not a pair", x, cure=cure)
     before, after = given
     return before, after
 
 
 def width_of(x: Node, dim: str, given: Any) -> Size:
     """A number of new elements."""
-    width = integer("pad", given, f"dim {dim!r}", x)
+    width = integer(given, f"dim {dim!r}", x)
     if (upper_bound(width) or 0) < 0:
         cure = "use isel to shorten the dim"
-        raise refusal("pad", f"{width} new elements for dim {dim!r}", x, cure=cure)
+        raise refusal(f"{width} new elements for dim {dim!r}", x, cure=cure)
     return width
 
 
@@ -172,8 +171,7 @@ def nonempty(x: Node, dim: str) -> Node:
     """`x`, with the requirement that `dim` is not empty."""
     size = x.type.size(dim)
     if size == 0:
-        cure = "only mode='constant' pads an empty dim"
-        raise refusal("pad", f"dim {dim!r} is empty", x, cure=cure)
+        raise refusal(f"dim {dim!r} is empty", x, cure="only mode='constant' pads an empty dim")
     return with_size(x, dim, maximum(size, 1))
 
 
@@ -184,7 +182,7 @@ def dims_first(x: Node, dims: tuple[str, ...]) -> Node:
 
 def by_constant(x: Tensor, dim: str, width: Size, value: Any) -> Tensor:
     """x[n-1+i] = value"""
-    return wrap(constant_end(x.node, dim, width, fill_in_dtype("pad", value, x.node)))
+    return wrap(constant_end(x.node, dim, width, fill_in_dtype(value, x.node)))
 
 
 def by_edge(x: Tensor, dim: str, width: Size, option: None) -> Tensor:
@@ -204,9 +202,9 @@ def by_statistic(reduce: Callable[..., Tensor]) -> Beyond:
     """The mode that repeats a statistic of the elements next to the edge."""
 
     def beyond(x: Tensor, dim: str, width: Size, length: Any) -> Tensor:
-        length = x.sizes[dim] if length is None else integer("pad", length, "stat_length", x)
+        length = x.sizes[dim] if length is None else integer(length, "stat_length", x)
         if (most := upper_bound(length)) is not None and most < 1:
-            raise refusal("pad", f"stat_length {length} leaves no value", x, cure="use 1 or more")
+            raise refusal(f"stat_length {length} leaves no value", x, cure="use 1 or more")
         value = reduce(tail(x, {dim: length}), dim)
         if x.dtype.kind in "iu":
             value = rint(value)
@@ -230,7 +228,7 @@ def by_mirror(skipped: int) -> Beyond:
             return again([back, forth], dim, width)
         if kind != "odd" or x.dtype.kind == "b":
             reason = f"reflect_type {kind!r} is not defined for {x.dtype}"
-            raise refusal("pad", reason, x, cure="use 'even', or 'odd' for numbers")
+            raise refusal(reason, x, cure="use 'even', or 'odd' for numbers")
         low, high = (2 * isel(x, {dim: place}) for place in (0, -1))
         return again([high - back, forth + (high - low)], dim, width, rise=high - low)
 

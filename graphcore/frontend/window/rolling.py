@@ -17,7 +17,7 @@ from graphcore.frontend.core.arguments import (
     size_of,
     whole,
 )
-from graphcore.frontend.core.base import Tensor, brief, refusal, wrap
+from graphcore.frontend.core.base import Tensor, brief, refusal, type_refusal, wrap
 from graphcore.frontend.core.callbacks import callback
 from graphcore.frontend.core.calls import keyword_cure, worded_methods
 from graphcore.frontend.core.documents import parameters
@@ -33,9 +33,9 @@ from graphcore.frontend.pointwise.casting import as_float, with_fill, with_nan
 from graphcore.frontend.pointwise.formulas import keep_where
 from graphcore.frontend.reduce import reductions
 from graphcore.frontend.shape.dims import keep_labels, transpose, unstack
-from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.names import hidden_names
 from graphcore.ir.node import Node
+from graphcore.ir.provenance import public_call
 from graphcore.ir.sizes import Size, count, minimum, same
 
 from .windows import Steps, each, pad, strides, windows_by
@@ -75,7 +75,7 @@ def rolling(
     >>> gc.compile([], [x.rolling(time=3).mean(), x.rolling(time=3, min_periods=1).max()])()
     [array([       nan,        nan, 2.33333333, 4.66666667]), array([1., 2., 4., 8.])]
     """
-    value = wrap(single("rolling", x))
+    value = wrap(single(x))
     sizes = window_sizes(rolling, value, dim, window_kwargs)
     return Rolling(value, sizes, min_periods, center)
 
@@ -112,7 +112,7 @@ def coarsen(
     >>> gc.compile([], [x.coarsen(time=2, boundary=b).sum() for b in ("trim", "pad")])()
     [array([ 3., 12.]), array([ 3., 12., 16.])]
     """
-    value = wrap(single("coarsen", x))
+    value = wrap(single(x))
     sizes = window_sizes(coarsen, value, dim, window_kwargs)
     return Coarsen(value, sizes, boundary, side)
 
@@ -127,9 +127,8 @@ def window_sizes(
     options = [*inspect.signature(function).parameters][2:-1]
     for name in given.keys() - x.dims:
         if cure := keyword_cure(name, given[name], options, []):
-            reason = f"takes no {name}"
-            raise refusal(function.__name__, reason, x, cure=cure, kind=GraphTypeError)
-    return mapping(function.__name__, dim, given, "{'dim': 3}", x)
+            raise type_refusal(f"takes no {name}", x, cure=cure)
+    return mapping(dim, given, "{'dim': 3}", x)
 
 
 @worded_methods
@@ -138,18 +137,18 @@ class Windowed(Listing):
 
     __slots__ = ("_dims", "_places", "_sizes", "_x")
 
-    def __init__(self, function: str, x: Operand, sizes: Mapping[str, SizeLike]) -> None:
-        node = single(function, x)
+    def __init__(self, x: Operand, sizes: Mapping[str, SizeLike]) -> None:
+        node = single(x)
         self._x = wrap(node)
-        self._dims = names(function, tuple(sizes), node)
-        require_dims(function, node, self._dims)
-        self._sizes = tuple(size_of(function, dim, sizes[dim]) for dim in self._dims)
+        self._dims = names(tuple(sizes), node)
+        require_dims(node, self._dims)
+        self._sizes = tuple(size_of(dim, sizes[dim]) for dim in self._dims)
         windows = [f"{dim} window" for dim in self._dims]
         self._places = tuple(hidden_names(windows, node.type.dims).values())
         if not self._dims or 0 in self._sizes:
             dim = next(iter(node.type.dims), "row")
-            cure = f"write x.{function}({{{dim!r}: 3}}); a window has at least one element"
-            raise refusal(function, f"windows of sizes {dict(sizes)}", node, cure=cure)
+            cure = f"write x.{public_call()}({{{dim!r}: 3}}); a window has at least one element"
+            raise refusal(f"windows of sizes {dict(sizes)}", node, cure=cure)
 
     def __repr__(self) -> str:
         sizes = dict(zip(self._dims, self._sizes, strict=True))
@@ -171,8 +170,7 @@ class Windowed(Listing):
             call = f"{MAKERS[type(self).__name__]}.{function.__name__}"
             cure = keyword_cure(name, options[name], [*known], [])
             cure = cure or f"write {call}({', '.join(map(argument, known.values()))})"
-            reason = f"takes no {name}"
-            raise refusal(function.__name__, reason, self._x, cure=cure, kind=GraphTypeError)
+            raise type_refusal(f"takes no {name}", self._x, cure=cure)
         return self._apply(function, options)
 
     def sum(self, **options: Any) -> Tensor:
@@ -221,18 +219,18 @@ class Rolling(Windowed):
         min_periods: int | None,
         center: bool | Mapping[str, bool],
     ) -> None:
-        super().__init__("rolling", x, sizes)
-        centered = each("rolling", self._dims, center)
+        super().__init__(x, sizes)
+        centered = each(self._dims, center)
         for middle in centered:
             if not isinstance(middle, bool):
                 cure = "write center=True or False, or one for each dim"
                 reason = f"center={brief(middle)} is not True or False"
-                raise refusal("rolling", reason, self._x, cure=cure, kind=GraphTypeError)
+                raise type_refusal(reason, self._x, cure=cure)
         pairs = zip(self._sizes, centered, strict=True)
         self._before = tuple(size // 2 if middle else size - 1 for size, middle in pairs)
         self._enough = count(self._sizes)
         if min_periods is not None:
-            self._enough = whole("rolling", min_periods, "min_periods", self._x, least=1)
+            self._enough = whole(min_periods, "min_periods", self._x, least=1)
 
     def reduce(self, function: Reduction, **options: Any) -> Tensor:
         """The result of `function(windows, dims, **options)`, called once for all windows.
@@ -240,7 +238,7 @@ class Rolling(Windowed):
         Elements beyond the ends are nan; so is the result where there are fewer than `min_periods`.
         Results that are integers or bool become floats, which have nan.
         """
-        function = callback("reduce", "function", function, "windows", "dims", "**options")
+        function = callback("function", function, "windows", "dims", "**options")
         x = as_float(self._x).node
         if self._needs_all():
             return self._labelled(self._frame(function(self._windows(x), self._places, **options)))
@@ -276,14 +274,10 @@ class Rolling(Windowed):
         floats.
         """
         given = {self._dims[0]: window_dim} if isinstance(window_dim, str) else window_dim
-        new = each(
-            "construct",
-            self._dims,
-            mapping("construct", given, window_dim_kwargs, "{'dim': 'lag'}"),
-        )
-        x, fill = with_fill("construct", self._x.node, fill_value)
-        extended, by = self._extend(x, wrap(fill)), strides("construct", self._dims, stride)
-        made = tuple([new_dim("construct", dim, self._x.node) for dim in new])
+        new = each(self._dims, mapping(given, window_dim_kwargs, "{'dim': 'lag'}"))
+        x, fill = with_fill(self._x.node, fill_value)
+        extended, by = self._extend(x, wrap(fill)), strides(self._dims, stride)
+        made = tuple([new_dim(dim, self._x.node) for dim in new])
         return self._labelled(self._windows(extended, made, by), by)
 
     def _labelled(self, made: Tensor, by: tuple[Size, ...] = ()) -> Tensor:
@@ -326,16 +320,16 @@ class Coarsen(Windowed):
         boundary: Boundary | Mapping[str, Boundary],
         side: Side | Mapping[str, Side],
     ) -> None:
-        super().__init__("coarsen", x, sizes)
-        self._boundaries: tuple[Boundary, ...] = each("coarsen", self._dims, boundary)
-        self._sides: tuple[Side, ...] = each("coarsen", self._dims, side)
+        super().__init__(x, sizes)
+        self._boundaries: tuple[Boundary, ...] = each(self._dims, boundary)
+        self._sides: tuple[Side, ...] = each(self._dims, side)
         for boundary, side in zip(self._boundaries, self._sides, strict=True):
-            check_word("coarsen", "boundary", boundary, ("exact", "trim", "pad"), self._x)
-            check_word("coarsen", "side", side, ("left", "right"), self._x)
+            check_word("boundary", boundary, ("exact", "trim", "pad"), self._x)
+            check_word("side", side, ("left", "right"), self._x)
 
     def reduce(self, function: Reduction, **options: Any) -> Tensor:
         """The result of `function(blocks, dims, **options)`, called once; padding is nan."""
-        function = callback("reduce", "function", function, "blocks", "dims", "**options")
+        function = callback("function", function, "blocks", "dims", "**options")
         x = as_float(self._x) if "pad" in self._boundaries else self._x
         made: Tensor = function(self._blocks(x, math.nan, self._pairs()), self._places, **options)
         like = self._complete(x, math.nan).node
@@ -357,17 +351,17 @@ class Coarsen(Windowed):
         **window_dim_kwargs: tuple[str, str],
     ) -> Tensor:
         """The blocks themselves: each dim becomes two, of blocks and of elements within a block."""
-        given = mapping("construct", window_dim, window_dim_kwargs, "{'dim': ('year', 'month')}")
-        pairs = [names("construct", pair) for pair in each("construct", self._dims, given)]
+        given = mapping(window_dim, window_dim_kwargs, "{'dim': ('year', 'month')}")
+        pairs = [names(pair) for pair in each(self._dims, given)]
         if any(len(pair) != 2 for pair in pairs):
             sizes, pair = dict(zip(self._dims, self._sizes, strict=True)), ("year", "month")
             cure = f"name two for each: x.coarsen({sizes}).construct({ {self._dims[0]: pair} })"
-            raise refusal("construct", f"{given} are not pairs of dims", self._x, cure=cure)
+            raise refusal(f"{given} are not pairs of dims", self._x, cure=cure)
         for dim in [dim for pair in pairs for dim in pair]:
-            new_dim("construct", dim, self._x.node, gone=self._dims)
+            new_dim(dim, self._x.node, gone=self._dims)
         x = self._x
         if "pad" in self._boundaries:
-            x = wrap(with_fill("construct", x.node, None)[0])
+            x = wrap(with_fill(x.node, None)[0])
         return self._blocks(x, math.nan, pairs)
 
     def _pairs(self) -> list[tuple[str, ...]]:
@@ -390,7 +384,7 @@ class Coarsen(Windowed):
             elif same(have, whole) is False:
                 cure = "use boundary='trim' or boundary='pad'"
                 reason = f"dim {dim!r} of size {have} is not a multiple of the block size {size}"
-                raise refusal("coarsen", reason, x, cure=cure)
+                raise refusal(reason, x, cure=cure, name="coarsen")
         return x
 
     def _blocks(self, x: Tensor, fill: complex, pairs: list[tuple[str, ...]]) -> Tensor:

@@ -64,8 +64,8 @@ def windows(
            [2, 3, 4],
            [3, 4, 5]])
     """
-    node = single("windows", x)
-    attrs = window_attrs("windows", node, sizes, names, stride, dilation)
+    node = single(x)
+    attrs = window_attrs(node, sizes, names, stride, dilation)
     rows = zip(*[attrs[key] for key in ("dims", "sizes", "dilations", "strides")], strict=True)
     ends = {dim: slice((size - 1) * apart, None, by) for dim, size, apart, by in rows}
     made = windows_by(node, attrs)
@@ -96,15 +96,15 @@ def overlap_add(
     >>> gc.compile([], gc.overlap_add(x, {"time": None}, names="lag"))()
     array([ 1, 11, 11, 10])
     """
-    node = single("overlap_add", x)
-    sizes = mapping("overlap_add", sizes, None, "{'dim': size}, 'lag'", node)
-    attrs = window_attrs("overlap_add", node, dict.fromkeys(sizes, 1), names, stride, dilation)
-    require_dims("overlap_add", node, attrs["names"])
+    node = single(x)
+    sizes = mapping(sizes, None, "{'dim': size}, 'lag'", node)
+    attrs = window_attrs(node, dict.fromkeys(sizes, 1), names, stride, dilation)
+    require_dims(node, attrs["names"])
     rows = zip(*[attrs[key] for key in ("dims", "names", "strides", "dilations")], strict=True)
     attrs["sizes"] = tuple(
         span(node.type.size(dim), node.type.size(name), by, apart)
         if sizes[dim] is None
-        else size_of("overlap_add", dim, sizes[dim])
+        else size_of(dim, sizes[dim])
         for dim, name, by, apart in rows
     )
     return wrap(overlap_add_by(node, attrs))
@@ -150,7 +150,6 @@ def span(count: Size, window: Size, stride: Size, dilation: int) -> Size:
 
 
 def window_attrs(
-    function: str,
     x: Node,
     sizes: Mapping[str, SizeLike],
     new: Mapping[str, str] | str,
@@ -158,47 +157,45 @@ def window_attrs(
     dilation: int | Mapping[str, int],
 ) -> dict[str, Any]:
     """The attrs of an op on windows, from the arguments of a user."""
-    dims = names(function, tuple(mapping(function, sizes, None, "{'dim': size}, 'lag'", x)), x)
-    require_dims(function, x, dims)
-    new_names = each(
-        function, dims, {dims[0]: new} if isinstance(new, str) and len(dims) == 1 else new
-    )
+    dims = names(tuple(mapping(sizes, None, "{'dim': size}, 'lag'", x)), x)
+    require_dims(x, dims)
+    new_names = each(dims, {dims[0]: new} if isinstance(new, str) and len(dims) == 1 else new)
     return {
         "dims": dims,
-        "names": names(function, tuple(new_names)),
-        "sizes": tuple(size_of(function, dim, sizes[dim]) for dim in dims),
-        "strides": strides(function, dims, stride),
-        "dilations": dilations(function, dims, dilation),
+        "names": names(tuple(new_names)),
+        "sizes": tuple(size_of(dim, sizes[dim]) for dim in dims),
+        "strides": strides(dims, stride),
+        "dilations": dilations(dims, dilation),
     }
 
 
-def strides(function: str, dims: tuple[str, ...], given: Any) -> tuple[Size, ...]:
+def strides(dims: tuple[str, ...], given: Any) -> tuple[Size, ...]:
     """One step from window to window for each of `dims`."""
-    found = tuple(integer(function, n, "a stride") for n in each(function, dims, given))
+    found = tuple(integer(n, "a stride") for n in each(dims, given))
     for step in found:
-        require_sign(function, step)
+        require_sign(step)
     return found
 
 
-def dilations(function: str, dims: tuple[str, ...], given: Any) -> tuple[int, ...]:
+def dilations(dims: tuple[str, ...], given: Any) -> tuple[int, ...]:
     """One step from element to element for each of `dims`, which must be known."""
-    found = [whole(function, n, "dilation", least=None) for n in each(function, dims, given)]
-    return tuple(within_any_size(function, n, "a dilation") for n in found)
+    found = [whole(n, "dilation", least=None) for n in each(dims, given)]
+    return tuple(within_any_size(n, "a dilation") for n in found)
 
 
-def each(function: str, dims: tuple[str, ...], given: Any) -> tuple[Any, ...]:
+def each(dims: tuple[str, ...], given: Any) -> tuple[Any, ...]:
     """One value for each of `dims`: the same for all, or given by dim."""
     if not isinstance(given, Mapping):
         return (given,) * len(dims)
     if given.keys() != set(dims):
         reason = f"{dict(given)} does not give a value for each of the dims {dims}"
-        raise refusal(function, reason, cure="name every dim once")
+        raise refusal(reason, cure="name every dim once")
     return tuple(given[dim] for dim in dims)
 
 
 def pad(x: Node, ends: Mapping[str, tuple[Size, Size]], value: Operand) -> Node:
     """`x` with `value` before and after the elements along some dims."""
-    fill = fill_in_dtype("pad", value, x)
+    fill = fill_in_dtype(value, x)
     for dim, (before, after) in ends.items():
         parts = [constant_end(x, dim, before, fill), x, constant_end(x, dim, after, fill)]
         x = join(parts, dim)
