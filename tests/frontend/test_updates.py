@@ -173,6 +173,24 @@ def test_more_dims_are_batch(extra):
             np.testing.assert_allclose(at(place, ours, y.type.dims), theirs, rtol=1e-14)
 
 
+def test_updates_along_a_dim_that_positions_lack_come_together():
+    x, y, i = X, gc.tensor("y", {"n": 4}), gc.tensor("i", {}, dtype="int64")
+    into, own = {"over": ("n",), "dims": ("a",)}, {"sizes": (3,)}
+    made = [op(y.node, i.node, **into, **own) for op in (named.scatter, named.scatter_prod)]
+    made += [op(x.node, y.node, i.node, **into) for op in (named.put, named.scatter_max)]
+    made += [named.scatter_min(x.node, y.node, i.node, **into)]
+    found = gc.compile([x, y, i], [wrap(z) for z in made])([0, 3, 5], [2.0, 4, 3, 2], 1)
+    wanted = [[0, 11, 0], [1, 48, 1], [0, 2, 5], [0, 4, 5], [0, 2, 5]]
+    np.testing.assert_array_equal(found, wanted)
+
+
+def test_a_part_of_another_dtype_is_cast():
+    x, part = gc.tensor("x", {"a": 3}, dtype="float32"), gc.tensor("p", {"a": 2})
+    y = wrap(named.overwrite(x.node, part.node, dims=("a",), starts=(1,), steps=(1,)))
+    (found,) = gc.compile([x, part], [y])(np.zeros(3, "float32"), [0.1, 2])
+    np.testing.assert_array_equal(found, np.array([0, 0.1, 2], "float32"))
+
+
 UPDATES = {
     "set": lambda at, y: at.set(y),
     "add": lambda at, y: at.add(y),

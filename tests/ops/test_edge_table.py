@@ -422,6 +422,16 @@ def test_reductions_of_nothing() -> None:
     assert gc.compile([x], asked)(np.ones(0)) == [0, 1, False, True, 0, 0]
 
 
+def test_reductions_over_no_dims() -> None:
+    x = gc.tensor("x", {"i": None})
+    same = [gc.sum, gc.prod, gc.mean, gc.max, gc.min, gc.special.logsumexp, gc.cumsum]
+    asked = [*[f(x, ()) for f in same], gc.norm(x, ()), gc.std(x, ()), gc.any(x, ()), gc.all(x, ())]
+    given = np.array([-2.0, 0.0, 3.0])
+    wanted = [*[given] * len(same), abs(given), 0 * given, given != 0, given != 0]
+    for found, right in zip(gc.compile([x], asked)(given), wanted, strict=True):
+        np.testing.assert_array_equal(found, right)
+
+
 @pytest.mark.parametrize("size", [0, None])
 def test_exponentials_of_nothing(size: int | None) -> None:
     """A sum of no exponentials is 0, its logarithm -inf, and there is nothing to normalise."""
