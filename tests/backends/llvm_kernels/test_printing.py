@@ -6,7 +6,7 @@ import io
 import re
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
 
 import numpy as np
@@ -68,9 +68,11 @@ def test_values_larger_than_the_buffer() -> None:
 @pytest.fixture
 def briefly(monkeypatch: pytest.MonkeyPatch) -> None:
     """Numbers are worded at once: NumPy takes longer for many of them than all else."""
-    monkeypatch.setattr(
-        entrance.printing, "lines_to_print", lambda label, _, x: f"{label}: {x.item()}\n"
-    )
+
+    def in_brief(label: str, dtype: str, dims: Sequence[str], x: np.ndarray) -> str:
+        return f"{label}: {x.item()}\n"
+
+    monkeypatch.setattr(entrance.printing, "lines_to_print", in_brief)
 
 
 def test_more_prints_than_the_buffer_holds(briefly: None) -> None:
