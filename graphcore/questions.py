@@ -215,7 +215,8 @@ class Questions(Listing):
 
         NumPy computes each op by itself and no rule is applied. So values may differ from those of
         a call by rounding, and `log(exp(1000))` is infinite here. A derivative is one tensor; the
-        loops that compute it are not shown. All values are held in memory.
+        loops that compute it are not shown. All values are held in memory. The program is called
+        before, so what `gc.callback` was given runs twice.
 
         Parameters
         ----------
