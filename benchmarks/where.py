@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from benchmarks.measure import seconds
-from graphcore.backends.numpy_backend.running import Generated
+from graphcore.backends.numpy_backend.running import Running
 from graphcore.backends.numpy_backend.scalars import is_spelled
 from graphcore.backends.tiers import calls
 from graphcore.compiled import Compiled
@@ -95,7 +95,7 @@ class Clocked:
         """The seconds of each group in one call, without those of the clocks."""
         least = price()
         self.spent[:] = self.times[:] = [0] * len(self.groups)
-        function = compiled._function.run_as(Generated)
+        function = compiled._function.run_as(Running)
         function._main = self.run
         plain, compiled._values = compiled._values, calls(function, compiled._boundary)
         try:

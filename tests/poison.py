@@ -17,7 +17,7 @@ import numpy as np
 
 from graphcore.backends.numpy_backend import codegen, function, loops
 from graphcore.backends.numpy_backend.calls import call
-from graphcore.backends.numpy_backend.running import Generated
+from graphcore.backends.numpy_backend.running import Running
 from graphcore.ir.node import Node
 from graphcore.ir.op import Trait
 from graphcore.ops import leaf
@@ -89,7 +89,7 @@ class Checked(codegen.Writer):
 
     def fixed_names(self) -> set[str]:
         """What is computed before all else."""
-        return {name for name, _ in self.sheet.code.first.values()}
+        return set(self.sheet.code.first.values())
 
 
 class Carried(loops.Carried):
@@ -111,7 +111,7 @@ class Function(function.Function):
             mock.patch.object(codegen, "Writer", Checked),
             mock.patch.object(loops, "Carried", Carried),
         ):
-            self._start(Generated(codegen.generate(*args, **kwargs)))
+            self._start(Running(codegen.generate(*args, **kwargs)))
 
     def buffers(self, sizes: tuple[int, ...]) -> list[np.ndarray]:
         made = super().buffers(sizes)

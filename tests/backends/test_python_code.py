@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import linecache
+import re
 import sys
 
 import numpy as np
 
 import graphcore as gc
+from benchmarks.programs import Program
 from graphcore.backends.python_code import KEPT, python_code
+
+
+def test_the_source_runs_as_it_is_shown() -> None:
+    """Comments aside it is the text that Python compiles."""
+    compiled = Program("kalman").make("graphcore")
+    assert isinstance(compiled, gc.Compiled)
+    shown = [re.sub(r"(?<=\S)  # .*", "", line) for line in compiled.source.splitlines()]
+    assert shown == compiled._function.running.source.text.splitlines()
+    assert "kalman.py:" in compiled.source
 
 
 def inverse(name: str) -> gc.Compiled:

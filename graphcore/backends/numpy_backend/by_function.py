@@ -9,32 +9,31 @@ from typing import TYPE_CHECKING, Any
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Expression
 
-from .calls import Call
+from .calls import call
 from .routines import as_array
 
 if TYPE_CHECKING:
     from .codegen import Writer
 
 
-def computed_by(function: Callable[..., Any]) -> Callable[[Node, Writer, str], Call]:
+def computed_by(function: Callable[..., Any]) -> Callable[[Node, Writer, str], str]:
     """The entry in EMIT of an op that a package of its own declares.
 
     `function` takes the operands as arrays and the attrs as keywords, sizes as integers. It returns
     a new array, which is no view, of the shape and dtype that the type rule says.
     """
 
-    def emit(node: Node, w: Writer, out: str) -> Call:
+    def emit(node: Node, w: Writer, out: str) -> str:
         compute = partial(as_array, function)
         return with_attrs(w.bind(f"own_{node.op.dialect}_{node.op.name}", compute), node, w)
 
     return emit
 
 
-def with_attrs(function: str, node: Node, w: Writer) -> Call:
+def with_attrs(function: str, node: Node, w: Writer) -> str:
     """A function of the operands, its keywords the attrs."""
-    marks = [f"{{{i}}}" for i in range(1, len(node.inputs) + 1)]
     how = [f"{name}={attr_expression(value, w)}" for name, value in node.attrs.items()]
-    return Call(f"{{0}}({', '.join([*marks, *how])})", (function, *map(w.full, node.inputs)))
+    return call(function, *map(w.full, node.inputs), *how)
 
 
 def attr_expression(value: object, w: Writer) -> str:

@@ -1,8 +1,4 @@
-"""The writer: a line of the program for each node of a graph, a block of lines for each loop.
-
-At the top level a line is a call, which can run as it is or be rendered as source. The lines of a
-block are text from the start, as a block is always compiled.
-"""
+"""The writer: a line of the program for each node of a graph, a block of lines for each loop."""
 
 from __future__ import annotations
 
@@ -25,7 +21,7 @@ from graphcore.schedule.buffers import Buffer, is_result, plan
 from graphcore.schedule.order import in_order
 
 from . import routines
-from .calls import Argument, Call, call, method
+from .calls import call
 from .emit import EMIT, INTO, NEW, shape_of
 from .kernels import Kernels, call_kernel
 from .loops import CONTROL, counted
@@ -67,12 +63,11 @@ class Sheet:
         self.numbers[prefix] = number
         return name
 
-    def first(self, value: Argument) -> str:
+    def first(self, value: str) -> str:
         """The name of a value that is computed before all else."""
-        text = str(value)
-        if text not in self.code.first:
-            self.code.first[text] = self.name("h"), value
-        return self.code.first[text][0]
+        if value not in self.code.first:
+            self.code.first[value] = self.name("h")
+        return self.code.first[value]
 
 
 class Writer:
@@ -167,31 +162,25 @@ class Writer:
 
     # Lines
 
-    def assign(
-        self, prefix: str, value: Argument, node: Node, comment: bool = True, out: str = ""
-    ) -> str:
-        """A line that computes a value, perhaps in the array `out`, and the new name of it."""
+    def assign(self, prefix: str, value: str, node: Node, comment: bool = True) -> str:
+        """A line that computes a value, and the new name of it."""
         name = self.sheet.name(prefix)
-        self.line(name, value, node, comment, out)
+        self.do(f"{name} = {value}", node, comment)
         return name
 
-    def do(self, value: Call, node: Node, comment: bool = True) -> None:
-        """A line that writes into memory."""
-        self.line("", value, node, comment)
-
-    def line(self, name: str, value: Argument, node: Node, comment: bool, out: str = "") -> None:
+    def do(self, text: str, node: Node, comment: bool = True) -> None:
         """One line, which fails in the name of `node`."""
         indexes = "axes" in node.attrs  # and may be refused for the values of its operands
         operands = [self.operand_name(x) for x in node.inputs] if indexes else []
-        line = Line(name, value, node, operands, comment, self.sheet.steps, out)
+        line = Line(text, node, operands, comment, self.sheet.steps)
         if self.sheet.at_top:
             self.sheet.code.lines.append(line)
         else:
-            self.open_block.add(f"{self.sheet.indent}{line}", line)
+            self.open_block.add(self.sheet.indent + text, line)
 
     def write(self, text: str, node: Node | None = None) -> None:
         """One statement of a block, which fails in the name of `node`."""
-        line = None if node is None else Line("", text, node, [], False, self.sheet.steps)
+        line = None if node is None else Line(text, node, [], False, self.sheet.steps)
         self.open_block.add(self.sheet.indent + text, line)
 
     @property
@@ -236,7 +225,7 @@ class Writer:
                 literal = node.attrs["value"]
                 value.scalar = self.bind(f"{self.literal(literal)}_", literal.item())
             else:
-                value.scalar = self.assign("v", method("item", value.array), node, False)
+                value.scalar = self.assign("v", call(f"{value.array}.item"), node, False)
         return value.scalar
 
     def array(self, node: Node) -> str:
@@ -276,7 +265,7 @@ class Writer:
         """Whether the array of `node` has all its elements."""
         return not node.type.shape or node.op not in (leaf.full, tensor.expand)
 
-    def size_name(self, node: Node, value: Argument) -> str:
+    def size_name(self, node: Node, value: str) -> str:
         """The name of a leaf made of a size, if it is computed before all else."""
         size: Size | None = None if node.inputs else node.attrs.get("size")
         if size is None or self.sheet.at_top or not unknowns(size) <= self.sheet.known:
@@ -285,7 +274,7 @@ class Writer:
 
     # Memory
 
-    def empty(self, type: TensorType) -> Call:
+    def empty(self, type: TensorType) -> str:
         """A new array."""
         return call(
             self.bind("empty", np.empty), shape_of(type.shape, self), self.dtype(type.dtype)
@@ -344,12 +333,9 @@ class Writer:
             return
         out = self.destination(node)
         computed = EMIT[node.op](node, self, out)
-        if isinstance(computed, str):
-            self.values[node] = Value(array=computed)
-            return
-        if (name := self.size_name(node, computed)) == "":
-            name = self.assign("t", computed, node, out=out)
-        self.values[node] = Value(array=name)
+        if not computed.isidentifier():
+            computed = self.size_name(node, computed) or self.assign("t", computed, node)
+        self.values[node] = Value(array=computed)
 
 
 def writes(node: Node) -> bool:
@@ -373,14 +359,14 @@ def generate(graph: Graph, sizes: tuple[str, ...], compiled: Kernels | None = No
     return sheet.code
 
 
-def results_to_return(graph: Graph, w: Writer) -> list[Argument]:
+def results_to_return(graph: Graph, w: Writer) -> list[str]:
     """Each output as an array of the caller's own: views, leaves and repeats are copied.
 
     A new array in another shape or order is as good as the array itself, if that is not returned
     as well.
     """
     seen: set[Node] = set()
-    results: list[Argument] = []
+    results: list[str] = []
     for node in graph.outputs:
         root = node
         while root.op in (tensor.reshape, tensor.transpose, leaf.after):

@@ -24,29 +24,28 @@ from graphcore.rewrites.decompose import DECOMPOSE
 
 from . import fourier, routines, sums
 from .by_function import with_attrs
-from .calls import Argument, Call, call, item, method, sequence
+from .calls import call, item, sequence
 from .outside import Caller
 from .printing import show
-from .scalars import is_number, repeats_number
+from .scalars import ANY, is_number, repeats_number
 
 if TYPE_CHECKING:
     from .codegen import Writer
 
-Front: TypeAlias = "Callable[[Argument], Argument]"
-Emit: TypeAlias = "Callable[[Node, Writer, str], Argument]"
+Front: TypeAlias = "Callable[[str], str]"
+Emit: TypeAlias = "Callable[[Node, Writer, str], str]"
 
 
-def ufunc(node: Node, w: Writer, out: str) -> Call:
+def ufunc(node: Node, w: Writer, out: str) -> str:
     """An elementwise op: the ufunc with `out` as its last argument, the quickest way to pass it."""
     function = elementwise.UFUNC[node.op]
     name = w.special(function) if isinstance(function, str) else w.bind(node.op.name, function)
-    return Call(name, (*[w.operand(x) for x in node.inputs], out))
+    return call(name, *[w.operand(x) for x in node.inputs], out)
 
 
-def ufunc_by_keyword(node: Node, w: Writer, out: str) -> Call:
+def ufunc_by_keyword(node: Node, w: Writer, out: str) -> str:
     """A ufunc of two that takes `out` as a keyword."""
-    name, (x, y, _) = ufunc(node, w, out)
-    return Call("{0}({1}, {2}, out={3})", (name, x, y, out))
+    return ufunc(node, w, f"out={out}")
 
 
 def reduction(name: str, function: np.ufunc, sign: int = 0) -> Emit:
@@ -56,7 +55,7 @@ def reduction(name: str, function: np.ufunc, sign: int = 0) -> Emit:
     there may be no values.
     """
 
-    def emit(node: Node, w: Writer, out: str) -> Call:
+    def emit(node: Node, w: Writer, out: str) -> str:
         (x,), attrs = node.inputs, node.attrs
         over = attrs["axes"] if "axes" in attrs else (attrs["axis"],)
         initial = attrs.get("initial")
@@ -86,7 +85,7 @@ def in_blocks(few: int, plainly: Emit, name: str) -> Emit:
     """A sum by a function of `sums`, or `plainly` where no more than `few` values are added up."""
     function = getattr(sums, name)
 
-    def emit(node: Node, w: Writer, out: str) -> Argument:
+    def emit(node: Node, w: Writer, out: str) -> str:
         many = count(summed(node))
         if node.type.dtype.kind not in "fc" or (isinstance(many, int) and many <= few):
             return plainly(node, w, out)
@@ -104,7 +103,7 @@ def summed(node: Node) -> Shape:
     return tuple([shape[axis] for axis in node.attrs.get("axes", (-1,))])
 
 
-def norm(node: Node, w: Writer, out: str) -> Call:
+def norm(node: Node, w: Writer, out: str) -> str:
     x, axes = w.full(node.inputs[0]), str(node.attrs["axes"])
     return call(w.bind("norm", routines.norm), x, axes, out)
 
@@ -112,7 +111,7 @@ def norm(node: Node, w: Writer, out: str) -> Call:
 def accumulation(name: str, function: np.ufunc) -> Emit:
     """A ufunc's running reduction along `axis`."""
 
-    def emit(node: Node, w: Writer, out: str) -> Call:
+    def emit(node: Node, w: Writer, out: str) -> str:
         accumulate = w.bind(f"{name}_accumulate", function.accumulate)
         return call(accumulate, w.full(node.inputs[0]), str(node.attrs["axis"]), "None", out)
 
@@ -122,7 +121,7 @@ def accumulation(name: str, function: np.ufunc) -> Emit:
 def routine(name: str) -> Emit:
     """One of our own routines, which always write into `out`."""
 
-    def emit(node: Node, w: Writer, out: str) -> Call:
+    def emit(node: Node, w: Writer, out: str) -> str:
         return call(w.bind(name, getattr(routines, name)), *map(w.array, node.inputs), out)
 
     return emit
@@ -159,15 +158,15 @@ def one_range(start: Size, size: Size, step: int, whole: Size, w: Writer) -> str
     if isinstance(start, int) and isinstance(size, int):
         found = routines.span(start, size, step)
         return f"slice({found.start}, {found.stop}, {found.step})"
-    return str(call(w.bind("span", routines.span), w.size(start), w.size(size), str(step)))
+    return call(w.bind("span", routines.span), w.size(start), w.size(size), str(step))
 
 
-def slice_(node: Node, w: Writer, out: str) -> Argument:
+def slice_(node: Node, w: Writer, out: str) -> str:
     x = w.full(node.inputs[0])
     return item(x, ranges(node, node.type.shape, w)) if node.type.shape else x
 
 
-def embed(node: Node, w: Writer, out: str) -> Call:
+def embed(node: Node, w: Writer, out: str) -> str:
     (x,) = node.inputs
     index = ranges(node, x.type.shape, w) if node.type.shape else "()"
     return call(w.bind("embed", routines.embed), w.array(x), index, out)
@@ -179,18 +178,18 @@ def window_arguments(node: Node) -> tuple[str, ...]:
     return str(attrs["axes"]), str(attrs["strides"]), str(attrs["dilations"])
 
 
-def windows(node: Node, w: Writer, out: str) -> Call:
+def windows(node: Node, w: Writer, out: str) -> str:
     sizes = shape_of(node.attrs["sizes"], w)
     function = w.bind("windows", routines.windows)
     return call(function, w.full(node.inputs[0]), sizes, *window_arguments(node))
 
 
-def overlap_add(node: Node, w: Writer, out: str) -> Call:
+def overlap_add(node: Node, w: Writer, out: str) -> str:
     function = w.bind("overlap_add", routines.overlap_add)
     return call(function, w.full(node.inputs[0]), *window_arguments(node), out)
 
 
-def expand(node: Node, w: Writer, out: str) -> Argument:
+def expand(node: Node, w: Writer, out: str) -> str:
     """The view that broadcasts to the repeated values; leading axes need none."""
     x, axes = w.full(node.inputs[0]), node.attrs["axes"]
     rank = node.type.ndim
@@ -198,7 +197,7 @@ def expand(node: Node, w: Writer, out: str) -> Argument:
     while lead < rank and lead in axes:
         lead += 1
     index = ["None" if axis in axes else ":" for axis in range(lead, rank)]
-    return Call(f"{{0}}[{', '.join(index)}]", (x,)) if "None" in index else x
+    return item(x, *index) if "None" in index else x
 
 
 def product(name: str, rank: int) -> Emit:
@@ -208,7 +207,7 @@ def product(name: str, rank: int) -> Emit:
     matters where matrices are large.
     """
 
-    def emit(node: Node, w: Writer, out: str) -> Call:
+    def emit(node: Node, w: Writer, out: str) -> str:
         operands, kind = map(w.full, node.inputs), node.type.dtype.kind
         if node.type.ndim > rank or (rank == 2 and kind in "fc" and w.block == 0):
             return call(w.bind(name, getattr(np, name)), *operands, out)
@@ -217,44 +216,41 @@ def product(name: str, rank: int) -> Emit:
     return emit
 
 
-def concat(node: Node, w: Writer, out: str) -> Call:
-    parts = Call(
-        f"({', '.join(f'{{{i}}}' for i in range(len(node.inputs)))})",
-        tuple(map(w.full, node.inputs)),
-    )
+def concat(node: Node, w: Writer, out: str) -> str:
+    parts = f"({', '.join(map(w.full, node.inputs))})"
     return call(w.bind("concatenate", np.concatenate), parts, str(node.attrs["axis"]), out)
 
 
-def where(node: Node, w: Writer, out: str) -> Argument:
+def where(node: Node, w: Writer, out: str) -> str:
     """A choice: of two numbers in Python's words where the condition is one."""
     condition, x, y = node.inputs
     one = condition.inputs[0] if repeats_number(condition) else condition
     if is_number(one.type):
-        chosen = Call("{1} if {0} else {2}", (w.scalar(one), w.array(x), w.array(y)))
+        chosen = ANY[elementwise.where].format(w.scalar(one), w.array(x), w.array(y))
         w.do(call(w.bind("copyto", np.copyto), out, chosen), node)
         return out
     return call(w.bind("either", routines.either), *map(w.array, node.inputs), out)
 
 
-def overwrite(node: Node, w: Writer, out: str) -> Call:
+def overwrite(node: Node, w: Writer, out: str) -> str:
     x, part = node.inputs
     index = ranges(node, part.type.shape, w) if node.type.shape else "()"
     return call(w.bind("overwrite", routines.overwrite), w.array(x), w.array(part), index, out)
 
 
-def positions(node: Node, w: Writer, whole: Node) -> tuple[Front, list[Argument]]:
+def positions(node: Node, w: Writer, whole: Node) -> tuple[Front, list[str]]:
     """The function that moves the indexed axes of `whole` to the front, and their index there."""
     axes = node.attrs["axes"]
     order = sorted(range(len(axes)), key=lambda i: axes[i])
     rest = [axis for axis in range(whole.type.ndim) if axis not in axes]
     perm = (*sorted(axes), *rest)
 
-    def front(x: Argument) -> Argument:
-        return x if perm == tuple(range(len(perm))) else method("transpose", x, str(perm))
+    def front(x: str) -> str:
+        return x if perm == tuple(range(len(perm))) else call(f"{x}.transpose", str(perm))
 
     if at_one_place(node):
         return front, [w.scalar(indices_of(node)[i]) for i in order]
-    spelled: list[Argument] = [*spelled_indices(node, w)]
+    spelled = spelled_indices(node, w)
     for at, index in enumerate(indices_of(node)):
         if index.type.dtype == np.uint64:  # NumPy would let it count from the end
             size = w.size(whole.type.shape[axes[at]])
@@ -281,7 +277,7 @@ def spelled_indices(node: Node, w: Writer) -> list[str]:
     return spelled
 
 
-def gather(node: Node, w: Writer, out: str) -> Call:
+def gather(node: Node, w: Writer, out: str) -> str:
     """Values picked, in memory of their own.
 
     NumPy gives a view where each position is one number, in any dtype, else a copy.
@@ -292,13 +288,13 @@ def gather(node: Node, w: Writer, out: str) -> Call:
     if node.attrs["axes"] == (0,) and x.type.ndim > 1 and not single:
         return call(w.bind("rows", routines.rows), w.full(x), *index)
     picked = item(front(w.full(x)), *index)
-    return method("copy", picked) if single and node.type.shape else picked
+    return call(f"{picked}.copy") if single and node.type.shape else picked
 
 
 def update_emitter(routine: Callable[..., object], *combine: np.ufunc, start: int = 0) -> Emit:
     """Updates of `start` or of a tensor: all at once where no position occurs twice."""
 
-    def emit(node: Node, w: Writer, out: str) -> Call:
+    def emit(node: Node, w: Writer, out: str) -> str:
         indices = indices_of(node)
         *first, updates = node.inputs[: -len(indices)]
         begin = w.array(first[0]) if first else w.literal(Literal(start, node.type.dtype))
@@ -316,18 +312,18 @@ def update_emitter(routine: Callable[..., object], *combine: np.ufunc, start: in
     return emit
 
 
-def sort(node: Node, w: Writer, out: str) -> Call:
+def sort(node: Node, w: Writer, out: str) -> str:
     function = w.bind("sort", routines.sort)
     return call(function, w.array(node.inputs[0]), str(node.attrs["axis"]), out)
 
 
-def argsort(node: Node, w: Writer, out: str) -> Call:
+def argsort(node: Node, w: Writer, out: str) -> str:
     size = w.size(node.attrs["size"])
     how = (str(node.attrs["axis"]), size, str(node.attrs["descending"]))
     return call(w.bind("argsort", routines.argsort), w.full(node.inputs[0]), *how)
 
 
-def transform(node: Node, w: Writer, out: str) -> Call:
+def transform(node: Node, w: Writer, out: str) -> str:
     inverse = node.op is tensor.irfft or node.attrs.get("inverse", False)
     name = {tensor.rfft: "rfft", tensor.irfft: "irfft"}.get(node.op, "ifft" if inverse else "fft")
     size = (w.size(node.attrs["size"]),) if node.op is tensor.irfft else ()
@@ -335,7 +331,7 @@ def transform(node: Node, w: Writer, out: str) -> Call:
     return call(w.bind(name, getattr(fourier, name)), w.full(node.inputs[0]), *how)
 
 
-def print_(node: Node, w: Writer, out: str) -> Call:
+def print_(node: Node, w: Writer, out: str) -> str:
     """The operand; the function knows the label, which is no part of the code."""
     label, dims = node.attrs["label"], node.attrs["dims"]
     function = w.bind(
@@ -344,37 +340,36 @@ def print_(node: Node, w: Writer, out: str) -> Call:
     return call(function, w.full(node.inputs[0]))
 
 
-def callback(node: Node, w: Writer, out: str) -> Call:
+def callback(node: Node, w: Writer, out: str) -> str:
     """A function that a user gave; the shapes of its results are checked."""
     function = w.bind(w.sheet.name("callback"), Caller(node.attrs))
     shapes = sequence(*[shape_of(y.shape, w) for y in node.type.items])
     return call(function, shapes, *map(w.full, node.inputs))
 
 
-def searchsorted(node: Node, w: Writer, out: str) -> Call:
+def searchsorted(node: Node, w: Writer, out: str) -> str:
     function = w.bind("searchsorted", routines.searchsorted)
     return call(function, *map(w.full, node.inputs), repr(node.attrs["side"]))
 
 
-def recurrence(node: Node, w: Writer, out: str) -> Call:
+def recurrence(node: Node, w: Writer, out: str) -> str:
     a, b = map(w.full, node.inputs)
     return call(w.bind("recurrence", routines.recurrence), a, b, str(node.attrs["axis"]))
 
 
-def iota(node: Node, w: Writer, out: str) -> Call:
+def iota(node: Node, w: Writer, out: str) -> str:
     dtype = w.dtype(node.type.dtype)
-    size = w.size(node.attrs["size"])
-    return Call("{0}({1}, dtype={2})", (w.bind("arange", np.arange), size, dtype))
+    return call(w.bind("arange", np.arange), w.size(node.attrs["size"]), f"dtype={dtype}")
 
 
-def matrices(node: Node, w: Writer, out: str) -> Call:
+def matrices(node: Node, w: Writer, out: str) -> str:
     """The routine of an op on matrices, its attrs as keywords."""
     from . import linalg as own
 
     return with_attrs(w.bind(f"linalg_{node.op.name}", getattr(own, node.op.name)), node, w)
 
 
-def extent(node: Node, w: Writer, out: str) -> Call:
+def extent(node: Node, w: Writer, out: str) -> str:
     dtype = w.dtype(node.type.dtype)
     return call(w.bind("asarray", np.asarray), w.size(node.attrs["size"]), dtype)
 
@@ -395,8 +390,8 @@ def as_size(node: Node, w: Writer, out: str) -> str:
 def of_axis(name: str) -> Emit:
     """A method of arrays that takes one axis."""
 
-    def emit(node: Node, w: Writer, out: str) -> Call:
-        return method(name, w.full(node.inputs[0]), str(node.attrs["axis"]))
+    def emit(node: Node, w: Writer, out: str) -> str:
+        return call(f"{w.full(node.inputs[0])}.{name}", str(node.attrs["axis"]))
 
     return emit
 
@@ -472,11 +467,11 @@ EMIT: dict[Op, Emit] = {
     leaf.as_size: as_size,
     leaf.after: lambda node, w, out: w.full(node.inputs[0]),
     tensor.expand: expand,
-    tensor.reshape: lambda node, w, out: method(
-        "reshape", w.full(node.inputs[0]), shape_of(node.type.shape, w)
+    tensor.reshape: lambda node, w, out: call(
+        f"{w.full(node.inputs[0])}.reshape", shape_of(node.type.shape, w)
     ),
-    tensor.transpose: lambda node, w, out: method(
-        "transpose", w.full(node.inputs[0]), str(node.attrs["perm"])
+    tensor.transpose: lambda node, w, out: call(
+        f"{w.full(node.inputs[0])}.transpose", str(node.attrs["perm"])
     ),
     tensor.slice_: slice_,
     tensor.windows: windows,

@@ -24,7 +24,7 @@ from .errors import DEFECTS, defect, in_step, outside, reword
 from .kernels import KernelError, Kernels
 from .memory import on_line
 from .outside import CallbackError
-from .running import Generated, Stepwise, make_runner
+from .running import Running
 from .source import Code
 
 Array = npt.NDArray[Any]
@@ -35,9 +35,8 @@ KEPT = 4
 class Workspace(NamedTuple):
     """Memory for one call at a time, and a context in which NumPy raises no flags."""
 
-    bound: Any
-    run: Callable[..., Any]
     buffers: list[Array]
+    run: Callable[..., Any]
 
 
 class Function:
@@ -51,14 +50,14 @@ class Function:
     ) -> None:
         self.unknowns, self.code = unknowns, generate(graph, unknowns, compiled)
         self._trace = graph.trace
-        self._start(make_runner(self.code))
+        self._start(Running(self.code))
 
-    def _start(self, running: Generated | Stepwise) -> None:
+    def _start(self, running: Running) -> None:
         self.running, self._main = running, running.run
         self._idle: OrderedDict[tuple[int, ...], list[Workspace]] = OrderedDict()
 
-    def run_as(self, way: Callable[[Code], Generated | Stepwise]) -> Function:
-        """The same function, compiled as a whole or run step by step."""
+    def run_as(self, way: Callable[[Code], Running]) -> Function:
+        """The same function, whose code runs in a way of its own."""
         other = copy(self)
         with described_by(self._trace):
             other._start(way(self.code))
@@ -116,8 +115,7 @@ class Function:
         """A new workspace: buffers of these sizes, and a context for them alone."""
         context = contextvars.copy_context()
         context.run(np.seterr, all="ignore")
-        buffers = self.buffers(sizes)
-        return Workspace(self.running.bind(sizes, buffers), context.run, buffers)
+        return Workspace(self.buffers(sizes), context.run)
 
     def buffers(self, sizes: tuple[int, ...]) -> list[Array]:
         """New buffers for a call of these sizes."""

@@ -42,25 +42,23 @@ def rows_of(lines: Iterable[str]) -> list[Row]:
     return found
 
 
-def shallow(rows: list[Row], scope: Container[str], name: str = "") -> list[Row]:
+def shallow(rows: list[Row], scope: Container[str]) -> list[Row]:
     """The rows of a function, followed by those of the functions that its deep blocks become.
 
     The deepest blocks go first, so that the text that is parsed is never deep. All of them see
-    the names of `scope`. The names of the new functions begin with `name`.
+    the names of `scope`.
     """
     after: list[Row] = []
     deepest = max(row.level for row in rows if row.text != "break")
     level = (deepest - 2) // DEEPEST * DEEPEST + 1
     while level > 1:
-        rows, made = split_blocks(rows, level, scope, name)
+        rows, made = split_blocks(rows, level, scope)
         after += made
         level -= DEEPEST
     return rows + after
 
 
-def split_blocks(
-    rows: list[Row], level: int, scope: Container[str], name: str = ""
-) -> tuple[list[Row], list[Row]]:
+def split_blocks(rows: list[Row], level: int, scope: Container[str]) -> tuple[list[Row], list[Row]]:
     """The rows with calls in place of blocks that begin at a level, and the rows of the blocks."""
     total = Counter(name for row in rows for name in row.names())
     seen: set[str] = set()
@@ -79,7 +77,7 @@ def split_blocks(
                 for name in seen & (loaded | set(given))
                 if name not in scope and not hasattr(builtins, name)
             )
-            call = f"{name}block{level}_{next(made)}({', '.join(taken)})"
+            call = f"block{level}_{next(made)}({', '.join(taken)})"
             kept.append(Row(f"{', '.join(given)}, = {call}" if given else call, level, None))
             functions.append(Row(f"def {call}:", 0, None))
             functions += [row._replace(level=row.level - level + 1) for row in block]

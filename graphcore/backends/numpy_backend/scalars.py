@@ -16,7 +16,7 @@ from graphcore.ir.op import Op
 from graphcore.ir.types import TensorType, Type
 from graphcore.ops import elementwise, leaf, tensor
 
-from .calls import Argument, Call, call
+from .calls import call
 from .of_one import OF_ONE, without_fraction, wrap_integer
 
 if TYPE_CHECKING:
@@ -46,35 +46,35 @@ def is_spelled(node: Node) -> bool:
     return node.op in ANY or node.op is elementwise.cast or node.op in ops
 
 
-def spell(node: Node, w: Writer) -> Argument:
+def spell(node: Node, w: Writer) -> str:
     """The Python expression of a node."""
     if node.op is leaf.extent:
         size = w.size(node.attrs["size"])
         return call(w.bind("float", float), size) if node.type.dtype.kind == "f" else size
-    xs = tuple([w.scalar(x) for x in node.inputs])
+    xs = [w.scalar(x) for x in node.inputs]
     if node.op in ANY:
-        return Call(ANY[node.op], xs)
+        return ANY[node.op].format(*xs)
     if node.op is elementwise.cast:
         return cast(node, w, *xs)
     match node.inputs[-1].type.dtype.kind:
         case "b":
-            return Call(LOGIC[node.op], xs)
+            return LOGIC[node.op].format(*xs)
         case "i":
-            return call(w.bind("wrapped", wrap_integer), Call(INTEGERS[node.op], xs))
+            return call(w.bind("wrapped", wrap_integer), INTEGERS[node.op].format(*xs))
     if node.op in FLOATS:
-        return Call(FLOATS[node.op], xs)
+        return FLOATS[node.op].format(*xs)
     name = w.bind(f"{node.op.name}_of_one", OF_ONE[node.op.name])
-    return Call(QUOTIENT, (*xs, name)) if node.op is elementwise.divide else call(name, *xs)
+    return QUOTIENT.format(*xs, name) if node.op is elementwise.divide else call(name, *xs)
 
 
 QUOTIENT = "{0} / {1} if {1} else {2}({0}, {1})"
 
 
-def cast(node: Node, w: Writer, x: str) -> Argument:
+def cast(node: Node, w: Writer, x: str) -> str:
     """A number in another dtype."""
     before, after = node.inputs[0].type.dtype.kind, node.type.dtype.kind
     if after == "b":
-        return Call("{0} != 0", (x,))
+        return f"{x} != 0"
     if after == "f":
         return call(w.bind("float", float), x)
     if before == "f":

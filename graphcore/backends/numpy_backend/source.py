@@ -15,27 +15,21 @@ from graphcore.schedule.buffers import Buffer
 from graphcore.schedule.regions import stands_for
 
 from . import nesting
-from .calls import Argument
 from .nesting import INDENT
 
 
 class Line(NamedTuple):
-    """The value that one line computes and its name, "" where it only writes into memory.
+    """A line and the node that it computes or makes room for.
 
     `operands` are the names of the operands of an op that indexes; `steps` name the counters of
-    the loops around the line; `out` is the array that the result is written into.
+    the loops around the line.
     """
 
-    name: str
-    value: Argument
+    text: str
     node: Node
     operands: list[str]
     comment: bool
     steps: dict[str, Node]
-    out: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.name} = {self.value}" if self.name else str(self.value)
 
     @property
     def computes(self) -> Node:
@@ -44,7 +38,7 @@ class Line(NamedTuple):
 
 
 class Block:
-    """The lines of a loop or branch, as source from the start."""
+    """The lines of a loop or branch."""
 
     def __init__(self, node: Node) -> None:
         self.node = node
@@ -76,8 +70,8 @@ class Code:
         self.scope: dict[str, Any] = {}
         self.params: list[str] = []
         self.lines: list[Line | Block] = []
-        self.results: list[Argument] = []
-        self.first: dict[str, tuple[str, Argument]] = {}
+        self.results: list[str] = []
+        self.first: dict[str, str] = {}
         self.sizes: dict[str, str] = {}
         self.buffers: dict[Buffer, str] = {}
         self.places: dict[Node, str] = {}
@@ -126,7 +120,7 @@ class Code:
             *unpacking_line(list(self.buffers.values()), "buffers"),
             *[f"{INDENT}# {n} = {show_dim(size)}" for size, n in self.sizes.items() if n in sizes],
             *[INDENT + comment for comment in self.comments],
-            *[f"{INDENT}{name} = {value}" for name, value in self.first.values()],
+            *[f"{INDENT}{name} = {value}" for value, name in self.first.items()],
         ]
         lines: dict[int, Line] = {}
         for part in self.lines:
@@ -134,21 +128,14 @@ class Code:
                 lines.update((len(text) + at + 1, line) for at, line in part.lines.items())
                 text += [shown(line, part.lines.get(at)) for at, line in enumerate(part.text)]
             else:
-                text.append(shown(f"{INDENT}{part}", part))
+                text.append(shown(INDENT + part.text, part))
                 lines[len(text)] = part
-        text.append(f"{INDENT}return [{', '.join(map(str, self.results))}]")
-        return laid_out(text, lines, self.scope)
-
-
-def laid_out(
-    text: list[str], lines: dict[int, Line], scope: dict[str, Any], name: str = ""
-) -> Source:
-    """A function whose deep blocks are functions of their own, called after `name`."""
-    rows = nesting.shallow(nesting.rows_of(text), scope, name)
-    return Source(
-        "".join([f"{INDENT * row.level}{row.text}\n" for row in rows]),
-        {at: lines[row.number] for at, row in enumerate(rows, 1) if row.number in lines},
-    )
+        text.append(f"{INDENT}return [{', '.join(self.results)}]")
+        rows = nesting.shallow(nesting.rows_of(text), self.scope)
+        return Source(
+            "".join([f"{INDENT * row.level}{row.text}\n" for row in rows]),
+            {at: lines[row.number] for at, row in enumerate(rows, 1) if row.number in lines},
+        )
 
 
 def unpacking_line(names: list[str], source: str) -> list[str]:

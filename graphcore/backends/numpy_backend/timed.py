@@ -10,7 +10,7 @@ from typing import NamedTuple
 from graphcore.ir.node import Node
 
 from .nesting import INDENT
-from .running import Generated
+from .running import Running
 from .source import Block, Code, Line
 
 
@@ -74,7 +74,7 @@ def look_twice() -> tuple[float, float]:
 BATCHES = 20
 
 
-class Timed(Generated):
+class Timed(Running):
     """Code as one function that looks at the clock before and after each line of a node.
 
     It is for one call at a time, after a `reset`.
