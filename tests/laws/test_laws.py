@@ -96,7 +96,7 @@ def computed(graph: Graph) -> list[Any]:
     return [n for n in graph.nodes() if hasattr(n.type, "dtype") and n not in graph.params]
 
 
-@law(30, 1200)
+@law(100, 1200)
 def test_derivatives(program: Program) -> None:
     """Both modes agree with each other and with differences, in first and second order."""
     doubt("stop_gradient" not in program.text())

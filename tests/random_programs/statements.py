@@ -8,7 +8,7 @@ from functools import partial
 from .drawing import Block, Drawing, Program, Scope, Skip, attempt
 from .forms import form
 from .higher import HIGHER, LOOPS
-from .library import LIBRARY, SHAPES
+from .library import ALONG, LIBRARY, SHAPES
 from .selection import SELECTION
 from .values import Value
 
@@ -147,7 +147,7 @@ NAMED: Table = (
 KINDS: dict[str, tuple[Table, Table]] = {
     "any": ((*NAMED, (3, form(*REFUSED, loosely=True)), *LIBRARY, *SELECTION), HIGHER),
     "loops": ((*NAMED, *SELECTION), LOOPS),
-    "plain": (NAMED, ()),
+    "plain": ((*NAMED, (20, form(*KEPT)), (10, form(*REDUCED)), (10, form(*ALONG))), ()),
 }
 """Statements of one operation, and those with functions, of each kind of programs."""
 

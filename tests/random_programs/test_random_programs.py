@@ -22,7 +22,7 @@ def check(kind: str, first: int, count: int = EACH) -> None:
     require(outcome, (KINDS[kind](seed).in_double() for seed in range(first, first + count)))
 
 
-@pytest.mark.parametrize(("kind", "count"), [("programs", 25), ("graphs", 25), ("loops", 10)])
+@pytest.mark.parametrize(("kind", "count"), [("programs", 25), ("graphs", 100), ("loops", 10)])
 def test_programs(kind: str, count: int) -> None:
     """The same values, dims, order of dims and refusals, with two sets of sizes."""
     check(kind, 0, count)
