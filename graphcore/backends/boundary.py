@@ -13,7 +13,7 @@ from graphcore.ir.graph import Graph
 from graphcore.ir.name_text import show_dim
 from graphcore.ir.names import ValueOf
 from graphcore.ir.node import Need, Node, describe_operand
-from graphcore.ir.provenance import Origin
+from graphcore.ir.provenance import Origin, public_call
 from graphcore.ir.sizes import Expression, Size, code, evaluate, unknown, unknowns
 from graphcore.ir.types import TensorType
 from graphcore.ops.leaf import input_
@@ -151,7 +151,7 @@ class Boundary:
         return bind
 
     def _refuse_unbound(self, graph: Graph) -> None:
-        computed = finders(graph.nodes()).keys()
+        computed, asked = finders(graph.nodes()).keys(), public_call("compile")
         for node in (*graph.params, *graph.every_node()):
             found = set(unknown_in(tuple(node.attrs.values()))) if node.attrs else set[str]()
             for name in sorted(found - self.giver.keys() - computed):
@@ -162,11 +162,11 @@ class Boundary:
                 shown = show_dim(name)
                 if isinstance(name, ValueOf):
                     raise GraphValueError(
-                        f"compile: {what} needs the value of the input '{shown}' as a size\n"
+                        f"{asked}: {what} needs the value of the input '{shown}' as a size\n"
                         f"{describe_operand(node)}\n  cure: add it to the list of inputs"
                     )
                 raise GraphValueError(
-                    f"compile: {what} needs the unknown size '{shown}', which no input has on its "
+                    f"{asked}: {what} needs the unknown size '{shown}', which no input has on its "
                     f"own\n{describe_operand(node)}\n  cure: give the size as a number{instead}, "
                     "let it be the value of an integer input without dims, or add an input that "
                     f"has it, such as gc.tensor('like', {{'{shown}': None}})"

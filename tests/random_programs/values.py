@@ -304,7 +304,7 @@ def power(x: Any, y: Any) -> Value:
         for _ in range(int(y)):
             made = multiply(made, x)
         return made
-    return smooth("exp", multiply(y, smooth("log", x)))
+    return smooth("exp", multiply(smooth("log", x), y))
 
 
 def smooth(name: str, x: Any) -> Value:

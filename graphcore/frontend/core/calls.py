@@ -61,6 +61,8 @@ WITHOUT = {
 
 
 DERIVATIVES = {"grad", "value_and_grad", "pullback", "pushforward", "jacobian", "hessian", "hvp"}
+DIRECTIONS = {"pullback": ", ct", "pushforward": ", tangent", "hvp": ", v"}
+"""What else some of them need."""
 
 
 class ArgumentKind(NamedTuple):
@@ -271,9 +273,10 @@ def cure_for(function: str, args: Sequence[object]) -> str:
 
 def for_function(derivative: str) -> str:
     """The cure for the derivative of a Python function, in place of a tensor that it returns."""
+    call = f"gc.{derivative}(f(x), x{DIRECTIONS.get(derivative, '')})"
     return (
-        f"call it first: gc.{derivative}(f(x), x); for a function of arrays, return that from one: "
-        f"@gc.function(x=dims) def df(x): return gc.{derivative}(f(x), x)"
+        f"call it first: {call}; for a function of arrays, return that from one: "
+        f"@gc.function(x=dims) def df(x): return {call}"
     )
 
 

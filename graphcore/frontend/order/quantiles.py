@@ -212,8 +212,11 @@ def first_by_fraction(found: Tensor, share: Tensor, q: Any) -> Tensor:
     return label(found, "quantile", np.asarray(q, np.float64))
 
 
-def share_of(data: Masked, q: Any) -> tuple[Tensor, Tensor | None]:
-    """The fractions as float64, and for a tensor where they are between 0 and 1."""
+def share_of(data: Masked, q: Any, *more: str) -> tuple[Tensor, Tensor | None]:
+    """The fractions as float64, and for a tensor where they are between 0 and 1.
+
+    Results have the dims of `data` that are left, and `more`.
+    """
     if isinstance(q, Base) or hasattr(q, "dims"):
         given = astype(q, FLOAT)
         valid = (given >= 0) & (given <= 1)
@@ -226,7 +229,7 @@ def share_of(data: Masked, q: Any) -> tuple[Tensor, Tensor | None]:
         raise refusal(reason, data.x, cure=cure)
     if values.ndim == 0:
         return wrap(array(values, ())), None
-    if "quantile" in data.x.dims and "quantile" not in data.dims:
+    if "quantile" in {*data.x.dims} - {*data.dims} | {*more}:
         cure = "rename it, or give q as a tensor with a dim of another name"
         raise refusal("there is a dim 'quantile' already", data.x, cure=cure)
     return wrap(array(values, ("quantile",))), None

@@ -126,7 +126,7 @@ def group_median(s: Segments, skipna: bool) -> Tensor:
 
 def group_quantile(s: Segments, q: Any, method: str, skipna: bool) -> Tensor:
     """Quantiles of each group."""
-    share, valid = share_of(Masked(s.x, s.over), q)
+    share, valid = share_of(Masked(s.x, s.over), q, s.name)
     found = quantile_of(order_of(s, skipna), share, valid, method)
     batch = [dim for dim in s.order_dims(number(s, notnull(s.x))).dims if dim not in share.dims]
     return s.labelled(first_by_fraction(transpose(found, *share.dims, *batch), share, q))

@@ -40,7 +40,8 @@ def of_batch(op: Op, function: Callable[..., Any]) -> Callable[..., Any]:
         batch = xs[0].shape[: xs[0].ndim - len(linalg.SIGNATURES[op].operands[0])]
         places = [...] if op in NUMPYS else []
         for at in (*places, *np.ndindex(batch)) if any(y.size for y in results) else ():
-            with suppress(LinAlgError, ValueError):
+            with suppress(LinAlgError, ValueError), warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # they say less than a nan
                 enter(at)
                 if at is ...:
                     break
@@ -76,6 +77,9 @@ def pinv(a: Array, rtol: float | None) -> Array:
 
 
 def lu(a: Array) -> tuple[Array, ...]:
+    if not a.size:
+        rows, columns = a.shape
+        return np.arange(rows), np.zeros((rows, 0), a.dtype), np.zeros((0, columns), a.dtype)
     order, lower, upper = scipy.linalg.lu(a, p_indices=True, check_finite=False)
     return np.argsort(order), lower, upper
 
@@ -111,13 +115,19 @@ def lu_det(packed: Array, exchanges: Array) -> Array:
     return np.asarray(np.prod(np.diagonal(packed)) * (-1) ** turns)
 
 
+def logm(a: Array) -> Array:
+    """Of a singular matrix, which has none, SciPy's iteration may not end."""
+    sizes = np.abs(np.linalg.eigvals(a))
+    if sizes.min() <= len(a) * np.finfo(a.dtype).eps * sizes.max():
+        raise LinAlgError
+    return np.asarray(scipy.linalg.logm(a))
+
+
 def principal(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
     """A function of SciPy's in double precision; of a real matrix nan where that is not real."""
 
     def run(a: Array) -> Array:
-        with warnings.catch_warnings():  # they say less than a nan
-            warnings.simplefilter("ignore")
-            found = function(a.astype(np.result_type(a, np.float64)))
+        found = function(a.astype(np.result_type(a, np.float64)))
         if a.dtype.kind == "c":
             return found
         near = np.abs(np.imag(found)).max() <= 1e3 * np.finfo(a.dtype).eps * np.abs(found).max()
@@ -153,7 +163,7 @@ SCIPYS: dict[Op, Callable[..., Any]] = {
     linalg.solve_tridiagonal: solve_tridiagonal,
     linalg.lyapunov: scipy.linalg.solve_continuous_lyapunov,
     linalg.expm: scipy.linalg.expm,
-    linalg.logm: principal(scipy.linalg.logm),
+    linalg.logm: principal(logm),
     linalg.sqrtm: principal(scipy.linalg.sqrtm),
     linalg.lu_factor: lu_factor,
     linalg.lu_solve: lu_solve,
