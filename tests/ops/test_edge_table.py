@@ -240,10 +240,9 @@ EDGES = {
     "x**2.0": Edge(lambda x: x**2.0, [[0, -1]], [0, -2], [2, 2]),
     "x**3": Edge(lambda x: x**3, [[0, -1]], [0, 3], [0, -6]),
     "x**5": Edge(lambda x: x**5, [[0, -1]], [0, 5], [0, -20]),
-    "power by both": Edge(
-        lambda x, y: x**y, [[0], [2]], [0, 0], [[2, 0], [0, 0]]
-    ),
+    "power by both": Edge(lambda x, y: x**y, [[0], [2]], [0, 0], [[2, 0], [0, 0]]),
     "power by both, y = 3": Edge(lambda x, y: x**y, [[0], [3]], [0, 0], [[0, 0], [0, 0]]),
+    "power by both, y = 0": Edge(lambda x, y: x**y, [[E], [0]], [0, 1], [[0, 1 / E], [1 / E, 1]]),
     "0**y": Edge(lambda y: 0.0**y, [[2, 0.5]], [0, 0], [0, 0]),
     "exponents of 0 and 2": Edge(
         lambda y: whole([0.0, 0.0, 2.0]) ** y, [[2, 1, 3]], [0, 0, 8 * np.log(2)]

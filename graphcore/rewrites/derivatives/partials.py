@@ -12,6 +12,8 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
+import numpy as np
+
 from graphcore.ir.node import Node, full_like
 from graphcore.ir.op import Op
 from graphcore.ops import elementwise as e
@@ -110,9 +112,14 @@ def arctan2_partials(z: Node, y: Node, x: Node) -> tuple[Partial, ...]:
 
 
 def power_partials(z: Node, x: Node, y: Node) -> tuple[Partial, ...]:
-    """y x^(y-1) and z log(x), with the limits 0 at y = 0 and at x = 0."""
+    """y x^(y-1) and z log(x), with the limits 0 where both are 0 and at x = 0.
+
+    1 / x is too large for a float where x is no normal number.
+    """
+    least = full_like(e.absolute(x), float(np.finfo(x.type.dtype).tiny))
+    lost = e.logical_and(equals(y, 0), e.less(e.absolute(x), least))
     return (
-        y * e.power(x, choose(equals(y, 0), 1, y - 1)),
+        y * e.power(x, choose(lost, 1, y - 1)),
         z * e.log(nonzero(x)),
     )
 
