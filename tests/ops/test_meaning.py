@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -206,6 +207,7 @@ def test_factors_solve_the_transposed_system() -> None:
         *((op, "complex128", 0) for op in (linalg.cholesky, linalg.inv, linalg.solve)),
         *((op, "float64", np.nan) for op in EQUATIONS),
         (linalg.logm, "float64", -1),
+        (linalg.logm, "float64", 0),
         (linalg.sqrtm, "float64", -1),
     ],
     ids=str,
@@ -227,6 +229,20 @@ def test_matrices_may_be_empty(op: Op, empty: str) -> None:
     xs = [np.zeros([sizes.get(size, size) for size in x.shape]) for x in xs]
     for y in results(op, xs):
         assert np.isfinite(y).all()
+
+
+def test_rows_without_columns_keep_their_order() -> None:
+    order, lower, upper = results(linalg.lu, [np.zeros((2, 3, 0))])
+    np.testing.assert_array_equal(order, [[0, 1, 2]] * 2)
+    assert (lower.shape, upper.shape) == ((2, 3, 0), (2, 0, 0))
+
+
+def test_what_scipy_warns_of_is_no_failure() -> None:
+    """Two eigenvalues add up to 0, so that there is no solution."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        (x,) = results(linalg.lyapunov, [np.diag([1.0, -1.0, 0.0]), np.eye(3)])
+    assert x.shape == (3, 3)
 
 
 @pytest.mark.parametrize("name", sorted(exact.MEANING.keys() & {op.name for op in UFUNC}))

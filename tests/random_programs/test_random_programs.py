@@ -18,13 +18,8 @@ from tests.tiers.drawing import KINDS
 EACH = 25
 
 
-AMPLIFIED = {("programs", 1853), ("loops", 83)}
-"""Programs whose loops make more of rounding than the comparison allows."""
-
-
 def check(kind: str, first: int, count: int = EACH) -> None:
-    seeds = [seed for seed in range(first, first + count) if (kind, seed) not in AMPLIFIED]
-    require(outcome, (KINDS[kind](seed).in_double() for seed in seeds))
+    require(outcome, (KINDS[kind](seed).in_double() for seed in range(first, first + count)))
 
 
 @pytest.mark.parametrize(("kind", "count"), [("programs", 25), ("graphs", 100), ("loops", 10)])

@@ -15,4 +15,4 @@ def parts_added(graph: Graph) -> Graph:
     return graph if added is graph else tidied.change(added)
 
 
-PASSES: Passes = [*COMMON, Pass("scheduled", in_turn(compute_constants, parts_added), EXPANDED)]
+PASSES: Passes = [*COMMON, Pass("scheduled", in_turn(parts_added, compute_constants), EXPANDED)]

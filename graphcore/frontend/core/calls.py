@@ -60,9 +60,13 @@ WITHOUT = {
 """Cures for arguments of NumPy and xarray that have no counterpart here."""
 
 
-DERIVATIVES = {"grad", "value_and_grad", "pullback", "pushforward", "jacobian", "hessian", "hvp"}
-DIRECTIONS = {"pullback": ", ct", "pushforward": ", tangent", "hvp": ", v"}
-"""What else some of them need."""
+DERIVATIVES = {
+    **dict.fromkeys(("grad", "value_and_grad", "jacobian", "hessian"), "f(x), x"),
+    "pullback": "f(x), x, ct",
+    "pushforward": "f(x), x, tangent",
+    "hvp": "f(x), x, v",
+}
+"""The functions that differentiate, and how each is called for the result of a function `f`."""
 
 
 class ArgumentKind(NamedTuple):
@@ -273,7 +277,7 @@ def cure_for(function: str, args: Sequence[object]) -> str:
 
 def for_function(derivative: str) -> str:
     """The cure for the derivative of a Python function, in place of a tensor that it returns."""
-    call = f"gc.{derivative}(f(x), x{DIRECTIONS.get(derivative, '')})"
+    call = f"gc.{derivative}({DERIVATIVES.get(derivative, 'f(x), x')})"
     return (
         f"call it first: {call}; for a function of arrays, return that from one: "
         f"@gc.function(x=dims) def df(x): return {call}"
