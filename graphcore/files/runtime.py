@@ -39,7 +39,7 @@ class Part(NamedTuple):
 
 @cache
 def part(name: str) -> Part:
-    """A module as a part of a file; what it imports of this package is defined there."""
+    """The text of a module without its imports, and which of `MODULES` it imports."""
     source = inspect.getsource(import_module(name))
     last, imports, needs = 0, set(), set()
     for statement in ast.parse(source).body:

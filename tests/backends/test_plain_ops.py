@@ -1,4 +1,4 @@
-"""Plain ops, emitted and run by themselves: what they mean, and forms that only rewrites make."""
+"""Each plain op, emitted and run alone, has its meaning; also in forms that only rewrites make."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def broken_law(function: Callable[..., Any], error: Exception) -> str:
 
 @cache
 def no_code(cure: str) -> str:
-    """Which code in a cure has names that there are not; a method of what is not shown may be."""
+    """The code in a cure whose names do not exist. Methods without an object pass."""
     found = [fault for piece in pieces(cure) if piece[0] != "." for fault in faults(piece)]
     return f"no code: {found[0]}" if found else ""
 

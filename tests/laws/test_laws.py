@@ -38,7 +38,7 @@ def law(examples: int, many: int) -> Callable[[Any], Any]:
 
 
 def doubt(clear: bool) -> None:
-    """Leave out a program of which nothing can be said unless this holds."""
+    """Skip a program unless this holds: the law could not be judged."""
     if not clear:
         raise Unclear
 

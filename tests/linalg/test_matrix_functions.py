@@ -94,7 +94,7 @@ def compare(inputs: Any, ours: dict[str, T], theirs: dict[str, T], at: Any, *rto
 
 
 def agree(f: gc.Compiled, at: Any, *rtol: float) -> None:
-    """As `compare`, for what is compiled."""
+    """`compare`, for a compiled program."""
     found, wanted = f(*at)
     for name, value in wanted.items():
         atol = rtol[min(order(name), len(rtol)) - 1] * max(1.0, np.abs(value).max())

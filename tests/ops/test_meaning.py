@@ -97,7 +97,7 @@ def volume(a: Array) -> Array:
 
 
 def tridiagonal(lower: Array, diagonal: Array, upper: Array, b: Array, x: Array) -> None:
-    """Row by row, what lies outside counting as 0."""
+    """The product row by row; elements outside of the matrix count as 0."""
     full = np.pad(x, ((0, 0), (1, 1), (0, 0)))
     parts = zip((lower, diagonal, upper), (full[:, :-2], full[:, 1:-1], full[:, 2:]))
     equal((sum(c[..., None] * y for c, y in parts), b))

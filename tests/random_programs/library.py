@@ -63,7 +63,7 @@ def left_out(s: Scope) -> None:
 
 
 def together(s: Scope) -> None:
-    """Two operands, of which the dims of one may be named anew inside."""
+    """Two operands; the function may rename the dims of one of them."""
     d, x = s.drawing, s.any(least=1)
     dim = d.dim(x)
     if d.chance(0.7):

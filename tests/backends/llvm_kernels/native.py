@@ -67,7 +67,7 @@ class Both:
 
     @classmethod
     def of(cls, compiled: gc.Compiled, kernel: Graph | None = None) -> Both:
-        """A compiled program in both tiers, of which machine code is made as it is, or a kernel."""
+        """A compiled program in both tiers; `kernel` is compiled to machine code in its place."""
         both = cls.__new__(cls)
         both.numpy, both.bind = compiled._function, compiled._boundary.bind
         both.compile(kernel or compiled.stages["optimized"], compiled._boundary.unknowns)

@@ -143,7 +143,7 @@ def turned_over(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
 
 def two_layers(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """Elementwise ops between products, of which no row is reduced."""
+    """Elementwise ops between products of matrices, without a reduction of rows."""
     return gc.dot(gc.maximum(gc.dot(q, k, dim="d"), 0.0) ** 2, v, dim="key")
 
 
@@ -306,7 +306,7 @@ def searching(a: Tensor, x: Tensor) -> Any:
 
 
 def sloping(body: Callable[..., Any]) -> Callable[..., list[Tensor]]:
-    """The gradient of a loop whose steps are polynomials of what is carried."""
+    """The gradient of a loop whose steps are polynomials of its carry."""
 
     def made(x: Tensor, a: Tensor) -> list[Tensor]:
         last, ys = gc.scan(body(a / 4, x / 4), 0.3 * a / 4, x / 4, dim="time")

@@ -1,4 +1,4 @@
-"""The rules by which machine code is made faster: how each is left out, and what it changes."""
+"""The rules that make machine code faster: how to switch each off, and what it changes."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ RULES: dict[str, Rule] = {
             )
         },
     ),
-    "results over what is read for the last time": Rule(
+    "results written over their operands": Rule(
         [(writer, "overwriting", lambda *_: {})],
         {
             name: Program(p.of_sorted(one), ("i j",), [(0, 3), (1, 1), (3, 8), (13, 67)])

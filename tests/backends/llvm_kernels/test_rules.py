@@ -66,7 +66,7 @@ def test_it_leaves_others_alone(rule: Rule, program: Program, dtype: str) -> Non
 
 
 LESS = {
-    "results over what is read for the last time": ["one", "a result", "integers"],
+    "results written over their operands": ["one", "a result", "integers"],
     "values are computed again": ["masked", "shifted"],
     "some rows at a time go through a chain": ["attention"],
 }
