@@ -4,7 +4,7 @@ import difflib
 import gc
 import os
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,35 +60,32 @@ def pytest_collection() -> Iterator[None]:
         gc.enable()
 
 
-@pytest.fixture(scope="session", autouse=True)
-def memory(request: pytest.FixtureRequest) -> Iterator[None]:
-    """With `--poison`, what is compiled checks what its plan says of memory."""
-    if not request.config.getoption("--poison"):
-        yield
-        return
-    from tests.poison import poisoned
-
-    with poisoned():
-        yield
-
-
 def wants_native(config: pytest.Config) -> bool:
     return bool(config.getoption("--native") or config.getoption("--checked"))
 
 
-@pytest.fixture(scope="session", autouse=True)
-def tier(request: pytest.FixtureRequest) -> Iterator[None]:
-    """With `--native`, programs run as machine code where they can, between guard zones."""
-    if not wants_native(request.config):
-        yield
-        return
-    from tests.checks import checked
-    from tests.guards import guarded
-    from tests.machine_code import native
+@pytest.hookimpl(wrapper=True)
+def pytest_runtestloop(session: pytest.Session) -> Iterator[None]:
+    """With `--poison`, what is compiled checks what its plan says of memory.
 
-    checks = checked() if request.config.getoption("--checked") else nullcontext()
-    with native(), guarded(), checks:
-        yield
+    With `--native`, programs run as machine code where they can, between guard zones. Hooks around
+    all tests cost nothing where neither is asked for; fixtures would be set up for each test.
+    """
+    with ExitStack() as ways:
+        if session.config.getoption("--poison"):
+            from tests.poison import poisoned
+
+            ways.enter_context(poisoned())
+        if wants_native(session.config):
+            from tests.checks import checked
+            from tests.guards import guarded
+            from tests.machine_code import native
+
+            ways.enter_context(native())
+            ways.enter_context(guarded())
+            if session.config.getoption("--checked"):
+                ways.enter_context(checked())
+        return (yield)
 
 
 @pytest.fixture(scope="session")
@@ -114,18 +111,22 @@ def generated_python(machine_code: bool) -> None:
         pytest.skip("no Python code is generated for machine code")
 
 
-@pytest.fixture(autouse=True)
-def zones(request: pytest.FixtureRequest) -> Iterator[None]:
+class Zones:
     """With `--native`, nothing is written outside of what it is for; half of the tests find nan."""
-    if not wants_native(request.config):
-        yield
-        return
-    from tests import checks, guards
 
-    with guards.rubbish(guards.RUBBISH[len(request.node.nodeid) % 2]):
-        yield
-    if wrong := [*guards.found(), *checks.found()]:
-        pytest.fail("\n".join(wrong))
+    @pytest.fixture(autouse=True)
+    def zones(self, request: pytest.FixtureRequest) -> Iterator[None]:
+        from tests import checks, guards
+
+        with guards.rubbish(guards.RUBBISH[len(request.node.nodeid) % 2]):
+            yield
+        if wrong := [*guards.found(), *checks.found()]:
+            pytest.fail("\n".join(wrong))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if wants_native(config):
+        config.pluginmanager.register(Zones())
 
 
 @pytest.fixture
