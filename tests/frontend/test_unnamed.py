@@ -36,6 +36,7 @@ ON_PURPOSE: list[Callable[[], Any]] = [
     lambda: Y - gc.tensor("many", {"county": 6})[[True, True, False, True, True, False]],
     lambda: Y.isel(obs=[0]) - ALPHA[[1]],
     lambda: (Y * gc.tensor("b", {"obs": 4, "county": 4})) - ALPHA[INDEX],
+    lambda: (ALPHA[INDEX], gc.linalg.eigh(gc.eye({"row": 3, "col": 3})).values * ALPHA),
 ]
 
 

@@ -71,8 +71,8 @@ def index_of(x: Node, dim: str) -> Origin | None:
         if dim in (kept := _indexed.get(node, {})):
             found = kept[dim]
             continue
-        types = [(y, y.type) for y in node.inputs if hasattr(y.type, "dims")]
-        inner = [y for y, type in types if dim in type.dims and type.size(dim) == size]
+        named = [y for y in node.inputs if dim in (y.type.dims or ())]  # several values have none
+        inner = [y for y in named if y.type.size(dim) == size]
         if not inner:
             return None
         todo += [y for y in inner if y not in seen]
