@@ -281,7 +281,9 @@ class Compiled(Questions, Generic[R]):
         >>> runpy.run_path(str(path))["program"](x=[1.0, 2.0])
         array([2., 4.])
         """
-        from graphcore.files.export import file_text  # loaded at its first use
+        from graphcore.backends.numpy_backend.export.program import (
+            file_text,  # loaded at its first use
+        )
 
         file = file_at("export", path, "program.py")
         if self._returns == "xarray":

@@ -182,7 +182,7 @@ class Questions(Listing):
         >>> fault.op, dict(fault.place), fault.cause
         ('log', {'row': 1}, 'the log of 0')
         """
-        from graphcore.backends.numpy_backend.printing import silence  # loaded at their first use
+        from graphcore.backends.printing import silence  # loaded at their first use
         from graphcore.inspection.check import check
         from graphcore.inspection.kinks import Faults, find_kinks
 
@@ -248,7 +248,7 @@ class Questions(Listing):
         >>> [value.most for value in values]
         [0.0, 1.0, 3.0]
         """
-        from graphcore.backends.numpy_backend.printing import silence  # loaded at their first use
+        from graphcore.backends.printing import silence  # loaded at their first use
         from graphcore.inspection.values import trace
 
         named = isinstance(step, Mapping) and all(isinstance(dim, str) for dim in step)

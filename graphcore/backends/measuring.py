@@ -30,8 +30,8 @@ from graphcore.schedule.regions import without_kernels
 from .boundary import Boundary
 from .limits import limits, time_of_call
 from .numpy_backend import build
-from .numpy_backend.printing import silence
-from .numpy_times import Lines, Way, numbers
+from .numpy_backend.measuring import Lines, Way, numbers
+from .printing import silence
 from .tiers import Values, calls
 
 MOST = 30
@@ -78,7 +78,7 @@ def profile(
         if function is not None:
             way = Lines(function, bound)
         elif kernels is not None:
-            from .kernel_times import way_for  # loaded where there is machine code
+            from .llvm_kernels.measuring import way_for  # loaded where there is machine code
 
             way = way_for(kernels, boundary, given, sizes)
         measured, seconds, repeats, begin = way.measure(), time_of_call(call), 1, perf_counter()

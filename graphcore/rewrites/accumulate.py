@@ -16,22 +16,9 @@ Adding = Callable[[Node, Node], Node]
 """A rule for x + part, where the part puts zeros around its operand."""
 
 
-def add_embedded(graph: Graph) -> Graph:
-    """The graph in which parts of arrays are added at their places."""
-    return accumulate(graph, {tensor.embed: adding_embedded})
-
-
 def add_scattered(graph: Graph) -> Graph:
     """The graph in which elements are added at their places."""
     return accumulate(graph, {tensor.scatter: adding_scattered})
-
-
-def adding_embedded(x: Node, part: Node) -> Node:
-    """x + embed(u) = overwrite(x, slice(x) + u)."""
-    (u,) = part.inputs
-    at = {name: part.attrs[name] for name in ("starts", "steps")}
-    there = tensor.slice_(x, sizes=u.type.shape, **at)
-    return tensor.overwrite(x, there + u, **at)
 
 
 def adding_scattered(x: Node, part: Node) -> Node:

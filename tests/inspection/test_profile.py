@@ -9,7 +9,7 @@ import pytest
 
 import graphcore as gc
 from graphcore.backends import llvm_kernels
-from graphcore.backends.kernel_times import without_looks
+from graphcore.backends.llvm_kernels.measuring import without_looks
 from graphcore.backends.llvm_kernels.meters import Spent, Timing
 from graphcore.inspection.profile import Profile
 

@@ -158,7 +158,7 @@ SOME: dict[str, str] = {
     "graphcore.backends.llvm_kernels.widths SIMPLE": "the op takes sixteen lanes at most",
     "graphcore.backends.numpy_backend.emit INTO": "the line writes into no array that it is given",
     "graphcore.backends.numpy_backend.emit NEW": "the result may be a view, and outputs are copies",
-    "graphcore.rewrites.layout ROW_BY_ROW": "short axes come first",
+    "graphcore.backends.llvm_kernels.passes.layout ROW_BY_ROW": "short axes come first",
     "graphcore.backends.numpy_backend.scalars MATH": "NumPy computes single numbers",
     "graphcore.backends.numpy_backend.scalars FLOATS": "NumPy computes single numbers",
     "graphcore.backends.numpy_backend.scalars INTEGERS": "NumPy computes single numbers",

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import graphcore as gc
-from graphcore.schedule import pieces
+from graphcore.backends.llvm_kernels.passes import pieces
 from tests.remembered import tables
 
 from . import prelude

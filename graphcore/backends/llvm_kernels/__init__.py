@@ -11,6 +11,11 @@ from functools import partial
 from weakref import WeakValueDictionary
 
 from graphcore.backends import numpy_backend
+from graphcore.backends.llvm_kernels.passes.exponentials import share_exponentials
+from graphcore.backends.llvm_kernels.passes.layout import short_axes_first
+from graphcore.backends.llvm_kernels.passes.parts import read_parts_in_results
+from graphcore.backends.llvm_kernels.passes.pieces import cut_kernels
+from graphcore.backends.llvm_kernels.passes.rematerialise import rematerialise
 from graphcore.backends.numpy_backend.constants import compute_constants
 from graphcore.ir.contracts import Contract
 from graphcore.ir.graph import Graph
@@ -26,12 +31,7 @@ from graphcore.ir.types import TensorType, TupleType, Type
 from graphcore.ops import leaf
 from graphcore.ops.leaf import values
 from graphcore.ops.schedule import kernel
-from graphcore.rewrites.exponentials import share_exponentials
-from graphcore.rewrites.layout import short_axes_first
 from graphcore.rewrites.pipeline import COMMON, EXPANDED, Pass, Passes, in_turn
-from graphcore.rewrites.rematerialise import rematerialise
-from graphcore.schedule.parts import read_parts_in_results
-from graphcore.schedule.pieces import cut_kernels
 from graphcore.schedule.regions import sizes_needed, with_kernels
 
 from . import entrance, machine
@@ -40,12 +40,12 @@ from .entrance import Array, Bind, Hosted, Kernel, Program, Slot
 from .failures import Machine
 from .flops import COSTS
 from .functions import compiled, module
-from .longer_runs import in_longer_runs
 from .loops import CONTROL
+from .passes.longer_runs import in_longer_runs
+from .passes.taps import summed_in_place
+from .passes.transposes import turned_inside
 from .places import PLACES, is_register
 from .routines import ALONE, lacks
-from .taps import summed_in_place
-from .transposes import turned_inside
 from .writer import Homes, Shared, Writer
 
 __all__ = [

@@ -25,7 +25,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 import numpy.typing as npt
 
-from graphcore.backends.numpy_backend import printing
+from graphcore.backends import printing
 from graphcore.ir.errors import GraphMemoryError
 from graphcore.ir.sizes import Size, evaluate
 from graphcore.ir.types import TensorType, show_dtype

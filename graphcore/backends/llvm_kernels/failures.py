@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from graphcore.backends.errors import axis_of
+from graphcore.backends.failing import position_outside
 from graphcore.backends.numpy_backend import KernelError
-from graphcore.backends.numpy_backend.errors import axis_of
-from graphcore.backends.numpy_backend.failing import position_outside
 from graphcore.backends.numpy_backend.linalg import MatrixError
 from graphcore.ir.axes import Reduces
 from graphcore.ir.graph import Graph

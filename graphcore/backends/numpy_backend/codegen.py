@@ -17,10 +17,11 @@ from graphcore.ir.sizes import Size, code, unknowns
 from graphcore.ir.types import DType, TensorType, show_dtype
 from graphcore.ops import leaf, tensor
 from graphcore.ops.schedule import kernel
-from graphcore.schedule.buffers import Buffer, is_result, plan
+from graphcore.schedule.buffers import is_result
 from graphcore.schedule.order import in_order
 
 from . import routines
+from .buffers import Buffer, plan
 from .calls import call
 from .emit import EMIT, INTO, NEW, shape_of
 from .kernels import Kernels, call_kernel

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from graphcore.analysis.values import are_distinct
+from graphcore.backends.printing import show
 from graphcore.ir.literal import Literal
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op, for_every
@@ -26,7 +27,6 @@ from . import fourier, routines, sums
 from .by_function import with_attrs
 from .calls import call, item, sequence
 from .outside import Caller
-from .printing import show
 from .scalars import ANY, is_number, repeats_number
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from graphcore.backends.errors import DEFECTS, defect, in_step, outside, reword
 from graphcore.ir.errors import GraphError
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
@@ -20,7 +21,6 @@ from graphcore.ir.sizes import evaluate
 from graphcore.schedule.regions import stands_for
 
 from .codegen import generate
-from .errors import DEFECTS, defect, in_step, outside, reword
 from .kernels import KernelError, Kernels
 from .memory import on_line
 from .outside import CallbackError

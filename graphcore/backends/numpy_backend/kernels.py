@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from graphcore.backends.errors import in_step, reword
 from graphcore.ir.errors import GraphError
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
@@ -15,7 +16,6 @@ from graphcore.ops.leaf import values
 from graphcore.schedule.regions import in_place
 
 from .calls import call
-from .errors import in_step, reword
 from .values import Value
 
 if TYPE_CHECKING:

@@ -3,10 +3,25 @@
 from __future__ import annotations
 
 from graphcore.ir.graph import Graph
-from graphcore.rewrites.accumulate import add_embedded
+from graphcore.ir.node import Node
+from graphcore.ops import tensor
+from graphcore.rewrites.accumulate import accumulate
 from graphcore.rewrites.pipeline import COMMON, EXPANDED, Pass, Passes, in_turn, tidied
 
 from .constants import compute_constants
+
+
+def add_embedded(graph: Graph) -> Graph:
+    """The graph in which parts of arrays are added at their places."""
+    return accumulate(graph, {tensor.embed: adding_embedded})
+
+
+def adding_embedded(x: Node, part: Node) -> Node:
+    """x + embed(u) = overwrite(x, slice(x) + u)."""
+    (u,) = part.inputs
+    at = {name: part.attrs[name] for name in ("starts", "steps")}
+    there = tensor.slice_(x, sizes=u.type.shape, **at)
+    return tensor.overwrite(x, there + u, **at)
 
 
 def parts_added(graph: Graph) -> Graph:

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.stride_tricks import as_strided
 
+from graphcore.backends.failing import SizeError
 from graphcore.backends.rounding import GROUP
 
-from .failing import SizeError
 from .sums import SHORT, add_groups, sum_in_blocks
 
 Array = npt.NDArray[Any]

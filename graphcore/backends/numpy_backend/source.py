@@ -11,10 +11,10 @@ from graphcore.ir.node import Node
 from graphcore.ir.provenance import called_often
 from graphcore.ir.sizes import code
 from graphcore.ir.types import TensorType, show_dtype
-from graphcore.schedule.buffers import Buffer
 from graphcore.schedule.regions import stands_for
 
 from . import nesting
+from .buffers import Buffer
 from .nesting import INDENT
 
 

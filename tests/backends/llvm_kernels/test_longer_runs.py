@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import graphcore as gc
-from graphcore.backends.llvm_kernels.longer_runs import in_longer_runs
+from graphcore.backends.llvm_kernels.passes.longer_runs import in_longer_runs
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ops import elementwise as e

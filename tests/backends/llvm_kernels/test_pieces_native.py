@@ -12,8 +12,8 @@ import graphcore as gc
 from benchmarks import compile_time
 from graphcore.backends import llvm_kernels
 from graphcore.backends.llvm_kernels import entrance
+from graphcore.backends.llvm_kernels.passes import pieces
 from graphcore.ops.schedule import kernel
-from graphcore.schedule import pieces
 from tests.machine_code import kernels
 from tests.tiers.comparing import Both, attempt
 from tests.tiers.drawing import differing

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import graphcore as gc
+from graphcore.backends.llvm_kernels.passes.taps import summed_in_place
 from graphcore.backends.llvm_kernels.planning import best_plan
-from graphcore.backends.llvm_kernels.taps import summed_in_place
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Size, count

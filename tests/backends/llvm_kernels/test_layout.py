@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import graphcore as gc
+from graphcore.backends.llvm_kernels.passes.layout import by_length, short_axes_first
 from graphcore.ir.graph import Graph, graphs
 from graphcore.ops import elementwise, tensor
-from graphcore.rewrites.layout import by_length, short_axes_first
 from tests.backends.llvm_kernels.native import needs_machine_code
 from tests.rewrites.examples import N, given
 

@@ -9,13 +9,13 @@ import pytest
 
 import graphcore as gc
 from benchmarks import compile_time
+from graphcore.backends.llvm_kernels.passes import pieces
+from graphcore.backends.llvm_kernels.passes.pieces import in_pieces
 from graphcore.ir.graph import Graph, unknowns_of
 from graphcore.ir.trace import tracing
 from graphcore.ops import control
 from graphcore.ops.schedule import kernel
-from graphcore.schedule import pieces
 from graphcore.schedule.order import finders
-from graphcore.schedule.pieces import in_pieces
 from graphcore.schedule.regions import is_given, is_repeated, without_kernels
 from tests.random_programs.deriving import derived
 from tests.random_programs.running import arguments, built, results, tensors

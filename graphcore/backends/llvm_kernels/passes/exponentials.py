@@ -17,8 +17,7 @@ from graphcore.ir.node import Node, full_like, unwrap
 from graphcore.ir.trace import Rule
 from graphcore.ir.transform import transform
 from graphcore.ops.elementwise import absolute, add, divide, exp, greater, less, log1p, negative
-
-from .plain import where
+from graphcore.rewrites.plain import where
 
 
 def share_exponentials(graph: Graph) -> Graph:

@@ -16,16 +16,15 @@ from graphcore.ir.trace import Rule
 from graphcore.ir.transform import transform
 from graphcore.ir.types import TensorType
 from graphcore.ops import leaf, tensor
-
-from .engine import RuleSet, simplifier, simplify
-from .motion import (
+from graphcore.rewrites.engine import RuleSet, simplifier, simplify
+from graphcore.rewrites.motion import (
     expand_of_expand,
     in_order,
     transpose_of_view,
     view_later,
     view_of_full,
 )
-from .plain import Axes, transpose
+from graphcore.rewrites.plain import Axes, transpose
 
 SHORT = 16
 """The largest size of a short axis."""

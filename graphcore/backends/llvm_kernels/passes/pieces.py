@@ -17,9 +17,8 @@ from graphcore.ir.transform import transform
 from graphcore.ir.types import Type
 from graphcore.ops import leaf
 from graphcore.ops.schedule import kernel
-
-from .order import finders, in_order, updates
-from .regions import bases, enclose, is_given, is_repeated, leaks, sizes_read
+from graphcore.schedule.order import finders, in_order, updates
+from graphcore.schedule.regions import bases, enclose, is_given, is_repeated, leaks, sizes_read
 
 LONG = 500
 """How many nodes a graph that is not cut has at most: LLVM takes longer a node for longer ones."""

@@ -12,10 +12,10 @@ import graphcore as gc
 from benchmarks.loops import lstm
 from graphcore.analysis.cost import bytes_of
 from graphcore.backends import llvm_kernels
+from graphcore.backends.llvm_kernels.passes.rematerialise import at_one_step
 from graphcore.ir.graph import Graph
 from graphcore.ir.types import TensorType
 from graphcore.ops import control, leaf, tensor
-from graphcore.rewrites.rematerialise import at_one_step
 
 pytestmark = pytest.mark.skipif(
     llvm_kernels.unavailable() is not None, reason="no machine code runs here"

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from graphcore.backends.boundary import Boundary
-from graphcore.backends.numpy_backend.errors import axis_of, failing_op, indexed_tensor
+from graphcore.backends.errors import axis_of, failing_op, indexed_tensor
 from graphcore.backends.numpy_backend.function import Function
 from graphcore.backends.numpy_backend.source import Line, unpacking_line
 from graphcore.ir.errors import GraphTypeError
@@ -47,7 +47,7 @@ IMPORTS = (
     *("from collections import namedtuple", "from functools import partial"),
 )
 """What the program itself, its arguments and its results may need."""
-ALWAYS = ("graphcore.backends.arguments", "graphcore.files.standalone")
+ALWAYS = ("graphcore.backends.arguments", "graphcore.backends.numpy_backend.export.standalone")
 """The modules of the library that every program uses."""
 MATRICES = "graphcore.backends.numpy_backend.linalg"
 """The module that loads SciPy where NumPy lacks a function."""

@@ -8,8 +8,8 @@ import pytest
 
 import graphcore as gc
 from graphcore.backends.llvm_kernels import unavailable
+from graphcore.backends.llvm_kernels.passes.exponentials import share_exponentials
 from graphcore.ops.elementwise import exp
-from graphcore.rewrites.exponentials import share_exponentials
 
 X, Y = gc.tensor("x", {"i": None}), gc.tensor("y", {"i": None})
 SOFTPLUS, SIGMOID = gc.special.softplus, gc.special.expit

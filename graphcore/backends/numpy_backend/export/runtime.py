@@ -19,12 +19,12 @@ MODULES = (
     *("graphcore.backends.rounding", "graphcore.backends.error_function"),
     "graphcore.backends.argument_checks",
     *("graphcore.backends.arguments", "graphcore.backends.label_checks"),
-    *("graphcore.backends.numpy_backend.failing", "graphcore.backends.numpy_backend.memory"),
-    *("graphcore.backends.numpy_backend.printing", "graphcore.backends.numpy_backend.of_one"),
+    *("graphcore.backends.failing", "graphcore.backends.numpy_backend.memory"),
+    *("graphcore.backends.printing", "graphcore.backends.numpy_backend.of_one"),
     *("graphcore.backends.numpy_backend.sums", "graphcore.backends.numpy_backend.routines"),
     *("graphcore.backends.numpy_backend.fourier", "graphcore.backends.numpy_backend.linalg"),
     *("graphcore.ops.incomplete", "graphcore.backends.numpy_backend.special"),
-    "graphcore.files.standalone",
+    "graphcore.backends.numpy_backend.export.standalone",
 )
 """Each after those that it imports."""
 

@@ -8,13 +8,13 @@ from math import inf
 from typing import Any, NamedTuple, Protocol
 
 from graphcore.analysis.cost import Number, representative
+from graphcore.backends.limits import time_of_call
 from graphcore.inspection.profile import Machine, Ran, Run
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Size, evaluate, unknowns
 
-from .limits import time_of_call
-from .numpy_backend import Function
-from .numpy_backend.timed import Inside, Spent, Timed, look_twice
+from .function import Function
+from .timed import Inside, Spent, Timed, look_twice
 
 
 class Found(NamedTuple):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from graphcore.backends.numpy_backend.failing import (
+from graphcore.backends.failing import (
     Failing,
     describe_op_error,
     in_step_of,

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 import graphcore as gc
+from graphcore.backends.llvm_kernels.passes.parts import read_parts_in_results
 from graphcore.ir.graph import Graph
 from graphcore.ops.tensor import overwrite, slice_
-from graphcore.schedule.parts import read_parts_in_results
 
 INNER = slice(1, -1)
 

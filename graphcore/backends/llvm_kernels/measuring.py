@@ -7,6 +7,10 @@ from math import inf
 from typing import Any
 
 from graphcore.analysis.cost import Number
+from graphcore.backends.boundary import Boundary
+from graphcore.backends.limits import time_of_call
+from graphcore.backends.numpy_backend import Compiled, build
+from graphcore.backends.numpy_backend.measuring import Found, Lines, Way, numbers
 from graphcore.inspection.profile import Machine, Ran, Run, work
 from graphcore.ir.axes import Reduces
 from graphcore.ir.graph import Graph
@@ -17,12 +21,8 @@ from graphcore.ops.schedule import kernel
 from graphcore.schedule.buffers import is_result
 from graphcore.schedule.regions import inline, sizes_needed
 
-from .boundary import Boundary
-from .limits import time_of_call
-from .llvm_kernels import whole
-from .llvm_kernels.meters import Measured, Spent, metered
-from .numpy_backend import Compiled, build
-from .numpy_times import Found, Lines, Way, numbers
+from . import whole
+from .meters import Measured, Spent, metered
 
 STEP, OPERATION = 1e-9, 0.1e-9
 """The seconds that a node is estimated to take at least, and that an operation in a nest takes."""

@@ -6,6 +6,7 @@ products reads the image itself instead, shifted by each place in turn, many col
 
 from __future__ import annotations
 
+from graphcore.backends.llvm_kernels.rows import is_long
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import count
@@ -15,8 +16,6 @@ from graphcore.ops import tensor as t
 from graphcore.ops.elementwise import multiply
 from graphcore.rewrites import plain
 from graphcore.rewrites.loops.view import inside_as_well
-
-from .rows import is_long
 
 
 def summed_in_place(graph: Graph) -> Graph:

@@ -28,16 +28,15 @@ from graphcore.ir.sizes import count
 from graphcore.ir.types import TensorType
 from graphcore.ops import control, leaf, tensor
 from graphcore.ops.control import LOOPS, Loop, Operand
-
-from .loops.sharing import prune
-from .loops.view import (
+from graphcore.rewrites.loops.sharing import prune
+from graphcore.rewrites.loops.view import (
     depends_on,
     inside_as_well,
     replaced,
     trip_counts_inside,
     unused_names,
 )
-from .plain import refill
+from graphcore.rewrites.plain import refill
 
 MOST = 500
 """How many values are looked at for one loop; those behind them can only be kept."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from graphcore.backends.llvm_kernels.matrices import turned
 from graphcore.ir.graph import Graph, with_graphs
 from graphcore.ir.node import Node, toposort
 from graphcore.ir.trace import Rule
@@ -14,8 +15,6 @@ from graphcore.ir.transform import transform
 from graphcore.ops import tensor as t
 from graphcore.ops.control import LOOPS, Loop, Operand
 from graphcore.rewrites.loops.view import inside_as_well, new_params, replaced
-
-from .matrices import turned
 
 
 def turned_inside(graph: Graph) -> Graph:

@@ -1,0 +1,1 @@
+"""The passes that serve the costs of machine code alone."""

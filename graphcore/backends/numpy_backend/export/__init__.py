@@ -1,0 +1,1 @@
+"""Programs of NumPy calls as Python files of their own."""
