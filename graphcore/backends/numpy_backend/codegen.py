@@ -48,7 +48,6 @@ class Sheet:
         self.numbers: dict[str, int] = {}
         self.blocks = 0
         self.indent = INDENT
-        self.block: Block | None = None
         self.steps: dict[str, Node] = {}
 
     @property
@@ -173,33 +172,24 @@ class Writer:
         """One line, which fails in the name of `node`."""
         indexes = "axes" in node.attrs  # and may be refused for the values of its operands
         operands = [self.operand_name(x) for x in node.inputs] if indexes else []
-        line = Line(text, node, operands, comment, self.sheet.steps)
-        if self.sheet.at_top:
-            self.sheet.code.lines.append(line)
-        else:
-            self.open_block.add(self.sheet.indent + text, line)
+        self.add(text, Line(node, operands, comment, self.sheet.steps))
 
     def write(self, text: str, node: Node | None = None) -> None:
         """One statement of a block, which fails in the name of `node`."""
-        line = None if node is None else Line(text, node, [], False, self.sheet.steps)
-        self.open_block.add(self.sheet.indent + text, line)
+        self.add(text, None if node is None else Line(node, [], False, self.sheet.steps))
 
-    @property
-    def open_block(self) -> Block:
-        """The block that is being written."""
-        assert self.sheet.block is not None
-        return self.sheet.block
+    def add(self, text: str, line: Line | None) -> None:
+        """One more row."""
+        self.sheet.code.rows.append((self.sheet.indent + text, line))
 
     @contextmanager
-    def blocks(self, node: Node) -> Iterator[Block]:
-        """Statements in this context belong to one block; lines at the top level come before it."""
-        if (block := self.sheet.block) is not None:
-            yield block
-            return
-        block = self.sheet.block = Block(node)
-        yield block
-        self.sheet.block = None
-        self.sheet.code.lines.append(block)
+    def blocks(self, node: Node) -> Iterator[None]:
+        """Statements in this context belong to one block, or to that around it."""
+        code, outermost = self.sheet.code, self.sheet.at_top
+        start = len(code.rows)
+        yield
+        if outermost:
+            code.blocks.append(Block(start, len(code.rows), node))
 
     @contextmanager
     def indent(self) -> Iterator[None]:

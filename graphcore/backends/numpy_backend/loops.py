@@ -184,7 +184,7 @@ def scan(node: Node, w: Writer) -> None:
     ]
     together = f"zip({', '.join(runs)})" if len(runs) > 1 else runs[0]
     w.write(f"for {', '.join(turns)} in {together}:")
-    lines = len(w.open_block.text)
+    lines = len(w.sheet.code.rows)
     with w.stepping(step, node):
         inner.values |= known
         for at, y in enumerate(loop.results):
@@ -195,7 +195,7 @@ def scan(node: Node, w: Writer) -> None:
             if is_number(y.type):
                 w.write(f"{destination} = {value}")
         carried.swap(made[:n], w)
-        if len(w.open_block.text) == lines:
+        if len(w.sheet.code.rows) == lines:
             w.write("pass")
     define_results(node, [*carried.old, *stacked], w)
     w.destinations.update(zip(steps, stacked, strict=True))

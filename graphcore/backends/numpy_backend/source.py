@@ -19,13 +19,12 @@ from .nesting import INDENT
 
 
 class Line(NamedTuple):
-    """A line and the node that it computes or makes room for.
+    """The node that a line computes or makes room for.
 
     `operands` are the names of the operands of an op that indexes; `steps` name the counters of
     the loops around the line.
     """
 
-    text: str
     node: Node
     operands: list[str]
     comment: bool
@@ -37,19 +36,12 @@ class Line(NamedTuple):
         return stands_for(self.node)
 
 
-class Block:
-    """The lines of a loop or branch."""
+class Block(NamedTuple):
+    """The rows of a loop or branch that is within no other."""
 
-    def __init__(self, node: Node) -> None:
-        self.node = node
-        self.text: list[str] = []
-        self.lines: dict[int, Line] = {}
-
-    def add(self, text: str, line: Line | None) -> None:
-        """One more line."""
-        if line is not None:
-            self.lines[len(self.text)] = line
-        self.text.append(text)
+    start: int
+    stop: int
+    node: Node
 
 
 class Source(NamedTuple):
@@ -69,7 +61,8 @@ class Code:
         self.graph = graph
         self.scope: dict[str, Any] = {}
         self.params: list[str] = []
-        self.lines: list[Line | Block] = []
+        self.rows: list[tuple[str, Line | None]] = []
+        self.blocks: list[Block] = []
         self.results: list[str] = []
         self.first: dict[str, str] = {}
         self.sizes: dict[str, str] = {}
@@ -122,14 +115,8 @@ class Code:
             *[INDENT + comment for comment in self.comments],
             *[f"{INDENT}{name} = {value}" for value, name in self.first.items()],
         ]
-        lines: dict[int, Line] = {}
-        for part in self.lines:
-            if isinstance(part, Block):
-                lines.update((len(text) + at + 1, line) for at, line in part.lines.items())
-                text += [shown(line, part.lines.get(at)) for at, line in enumerate(part.text)]
-            else:
-                text.append(shown(INDENT + part.text, part))
-                lines[len(text)] = part
+        lines = {at: line for at, (_, line) in enumerate(self.rows, len(text) + 1) if line}
+        text += [shown(*row) for row in self.rows]
         text.append(f"{INDENT}return [{', '.join(self.results)}]")
         rows = nesting.shallow(nesting.rows_of(text), self.scope)
         return Source(

@@ -11,7 +11,7 @@ from graphcore.ir.node import Node
 
 from .nesting import INDENT
 from .running import Running
-from .source import Block, Code, Line
+from .source import Code, Line
 
 
 class Spent(NamedTuple):
@@ -82,22 +82,18 @@ class Timed(Running):
 
     def __init__(self, code: Code) -> None:
         self.timed: list[tuple[Line, int]] = []  # with the block that it is in
-        self.blocks: list[Node] = []
+        self.blocks = code.blocks
         self.inside: dict[int, int] = {}  # the block of a line, by its identity
         self.clock = Clock(0)
         own = copy(code)
         own.scope = {**code.scope, **dict.fromkeys(NAMES, print)}
-        own.lines = [self.around(part) if isinstance(part, Block) else part for part in code.lines]
+        own.rows = [*code.rows]
+        for at, (start, stop, _) in reversed([*enumerate(code.blocks)]):  # later ones stay in place
+            rows = code.rows[start:stop]
+            self.inside |= {id(line): at for _, line in rows if line is not None}
+            around = (f"{INDENT}{ENTER}()", None), (f"{INDENT}{LEAVE}({at})", None)
+            own.rows[start:stop] = [around[0], *rows, around[1]]
         super().__init__(own, own.render(self.timed_text))
-
-    def around(self, block: Block) -> Block:
-        """A block between two looks at the clock."""
-        made, at = Block(block.node), len(self.blocks)
-        self.blocks.append(block.node)
-        made.text = [f"{INDENT}{ENTER}()", *block.text, f"{INDENT}{LEAVE}({at})"]
-        made.lines = {number + 1: line for number, line in block.lines.items()}
-        self.inside |= dict.fromkeys(map(id, made.lines.values()), at)
-        return made
 
     def timed_text(self, text: str, line: Line | None) -> str:
         """The text of a line between two looks at the clock."""
@@ -125,7 +121,7 @@ class Timed(Running):
                 own[block] -= spent
         return (
             [*map(Spent, lines, clock.calls, clock.spent)],
-            [*map(Inside, self.blocks, clock.runs, own, looks)],
+            [*map(Inside, [block.node for block in self.blocks], clock.runs, own, looks)],
         )
 
 
