@@ -2,10 +2,12 @@
 
 An op is declared by the shapes of its operands and results: `"m n -> m k, k, k n"`. Equal letters
 are equal sizes, `k` is the smaller of m and n. All operands have one dtype and the same batch.
+Its attrs are declared by name.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from graphcore.ir.axes import Matrices
@@ -19,11 +21,20 @@ from .tensor import differ
 
 
 class Signature(NamedTuple):
-    """The letters of each operand and of each result, and the dtypes of the results."""
+    """The letters of each operand and of each result, the dtypes of the results, and the attrs."""
 
     operands: tuple[tuple[str, ...], ...]
     results: tuple[tuple[str, ...], ...]
     kinds: tuple[Kind, ...]
+    attrs: tuple[str, ...]
+
+    def require_declared(self, given: Iterable[str]) -> None:
+        """Refuse attrs that are not declared."""
+        for name in given:
+            cure = f"its attributes are {', '.join(self.attrs)}" if self.attrs else "leave it out"
+            require(
+                name in self.attrs, f"there is no attribute {name!r}", cure, kind=GraphTypeError
+            )
 
     def types(self, dtype: DType, batch: tuple[Size, ...], sizes: dict[str, Size]) -> Type:
         """The type of the results, for sizes by letter."""
@@ -46,6 +57,7 @@ def matrices(
     doc: str,
     kinds: tuple[Kind, ...] = (),
     *,
+    attrs: str = "",
     may_raise: bool = False,
     said: str = "",
 ) -> Op:
@@ -57,9 +69,10 @@ def matrices(
     operands, results = (
         tuple(tuple(part.split()) for part in side.split(",")) for side in letters.split("->")
     )
-    signature = Signature(operands, results, kinds or (same,) * len(results))
+    signature = Signature(operands, results, kinds or (same,) * len(results), tuple(attrs.split()))
 
-    def rule(*xs: TensorType, **attrs: Any) -> Type:
+    def rule(*xs: TensorType, **given: Any) -> Type:
+        signature.require_declared(given)
         batch = xs[0].shape[: xs[0].ndim - len(operands[0])]
         sizes: dict[str, Size] = {}
         for x, own in zip(xs, operands, strict=True):
@@ -92,16 +105,25 @@ cholesky = matrices(
     "n n -> n n",
     "r c -> r c",
     "lower triangle l with a = l l^H; only the lower one of a is read",
+    attrs="check",
     may_raise=True,
 )
-inv = matrices("inv", "n n -> n n", "r c -> c r", "inverse", may_raise=True)
-solve = matrices("solve", "n n, n c -> n c", "r c, r k -> c k", "x with a x = b", may_raise=True)
+inv = matrices("inv", "n n -> n n", "r c -> c r", "inverse", attrs="check", may_raise=True)
+solve = matrices(
+    "solve",
+    "n n, n c -> n c",
+    "r c, r k -> c k",
+    "x with a x = b",
+    attrs="check",
+    may_raise=True,
+)
 solve_triangular = matrices(
     "solve_triangular",
     "n n, n c -> n c",
     "r c, r k -> c k",
     "x with t x = b, where t is the `lower` triangle of a or the upper one; with `unit` its "
     "diagonal counts as ones",
+    attrs="lower unit check",
     may_raise=True,
 )
 solve_tridiagonal = matrices(
@@ -178,6 +200,7 @@ pinv = matrices(
     "m n -> n m",
     "r c -> c r",
     "pseudo-inverse; singular values up to `rtol` s[0] count as 0",
+    attrs="rtol",
 )
 polar = matrices(
     "polar",
@@ -215,6 +238,7 @@ lu_solve = matrices(
     "n n, n, n c -> n c",
     "r c, i, r k -> c k",
     "x with a x = b for factored a; a^T x = b if `transposed`",
+    attrs="transposed check",
     may_raise=True,
 )
 lu_det = matrices("lu_det", "n n, n -> ", "r c, i -> ", "determinant of a factored matrix")

@@ -10,6 +10,11 @@ import xarray
 
 import graphcore as gc
 from graphcore import linalg as L
+from graphcore.ir.dtypes import FLOAT
+from graphcore.ir.op import Op
+from graphcore.ir.types import TensorType
+from graphcore.ops import leaf, linalg
+from graphcore.ops.named import matrices
 from tests.linalg.linalg_table import PQ, TABLE
 from tests.linalg.test_linalg import close, meant
 
@@ -121,3 +126,13 @@ def test_empty_matrices_have_derivatives(name: str) -> None:
     found, slope = gc.compile([x], [y, gc.grad(y, x)])(np.ones((2, 0, 0)))
     assert found == 0
     assert slope.shape == (2, 0, 0)
+
+
+@pytest.mark.parametrize("op", [*linalg.SIGNATURES, *matrices.PLAIN], ids=str)
+def test_attributes_that_an_op_does_not_declare_are_refused(op: Op) -> None:
+    """`lowr=True` was taken, and the other triangle read."""
+    declared = linalg.SIGNATURES[matrices.PLAIN.get(op, op)].attrs
+    attrs = dict.fromkeys([*declared, *(["dims", "new"] if op in matrices.PLAIN else [])], ())
+    cure = ", ".join(declared) or "leave it out"
+    with pytest.raises(gc.GraphTypeError, match=f"no attribute 'lowr'(.|\n)*cure: .*{cure}"):
+        op(leaf.param("x", TensorType(FLOAT, (3, 3))), **attrs, lowr=True)

@@ -35,6 +35,7 @@ def by_name(plain: Op) -> Op:
     signature = linalg.SIGNATURES[plain]
 
     def rule(*xs: TensorType, dims: Dims, new: Dims, **attrs: Any) -> Type:
+        signature.require_declared(attrs)
         known: dict[str, tuple[str, Size]] = {}
         rest = []
         for x, own, letters in zip(xs, letter_names(dims, signature.operands), signature.operands):
