@@ -39,14 +39,10 @@ def evaluate(tree: Tree, values: Values | None = None) -> Tree:
         An array for each input that is needed, by tensor or by name. For an inner tensor the
         given value takes the place of the computed one.
 
-    Raises
-    ------
-    GraphError
-        If a value is missing or does not fit, or if no input has a given name.
+    GraphError if a value is missing or does not fit, or if no input has a given name.
 
     Examples
     --------
-    >>> import graphcore as gc
     >>> x = gc.tensor("x", {"row": None})
     >>> h = x + 1
     >>> gc.evaluate({"h": h, "total": h.sum()}, {x: [1.0, 2.0]})

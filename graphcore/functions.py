@@ -108,11 +108,8 @@ def function(
         A decorator. The decorated function has the Python function as `__wrapped__`, and its
         `compiled(*args)` is the program that a call with these arguments runs.
 
-    Raises
-    ------
-    GraphError
-        If a given name is not a parameter of the function. When it is called, if tensors and arrays
-        are mixed, or if a static value is not hashable.
+    GraphError if a given name is not a parameter of the function. When it is called, if tensors and
+    arrays are mixed, or if a static value is not hashable.
 
     Examples
     --------

@@ -123,15 +123,11 @@ def check_grads(
         The entry of the Jacobian that is the furthest off, as a tuple of names, positions by dim
         and its three values. `print` shows it as a sentence.
 
-    Raises
-    ------
-    GraphError
-        If an entry is further off than allowed; the message says which, by dims. If `y` is nan
-        somewhere, if a value is missing, or if `wrt` has tensors that are not inputs.
+    GraphError if an entry is further off than allowed; the message says which, by dims. If `y` is
+    nan somewhere, if a value is missing, or if `wrt` has tensors that are not inputs.
 
     Examples
     --------
-    >>> import graphcore as gc
     >>> x = gc.tensor("x", {"row": None})
     >>> found = gc.check_grads(gc.sin(x), x, {x: [0.5, 1.0]})
     >>> found.wrt, found.error < found.allowed

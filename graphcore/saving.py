@@ -31,10 +31,8 @@ def save(program: Compiled, path: str | PathLike[str]) -> None:
     path
         The file, which is overwritten.
 
-    Raises
-    ------
-    GraphError
-        If the program runs a callback, or if its inputs or outputs are in registered classes.
+    GraphError if the program runs a callback, or if its inputs or outputs are in registered
+    classes.
 
     Examples
     --------
@@ -65,12 +63,9 @@ def load(path: str | PathLike[str]) -> Compiled:
     path
         The file.
 
-    Raises
-    ------
-    GraphError
-        If there is no such file (then it is a `FileNotFoundError` as well), if it cannot be read,
-        or if it does not contain a program. For a program compiled with `native=True`, if machine
-        code is not available on this machine.
+    GraphError if there is no such file (then it is a `FileNotFoundError` as well), if it cannot be
+    read, or if it does not contain a program. For a program compiled with `native=True`, if machine
+    code is not available on this machine.
 
     Examples
     --------

@@ -144,7 +144,6 @@ def weighted(x: Operand, weights: Operand) -> Weighted:
     These are `sum mean var std quantile sum_of_weights sum_of_squares`, as in xarray, except that
     nan is left out only with `skipna=True`, and that results of integers are floats.
 
-    >>> import graphcore as gc
     >>> x, w = gc.constant([1.0, 4.0], "t"), gc.constant([3.0, 1.0], "t")
     >>> gc.compile([], [x.weighted(w).mean("t"), x.weighted(w).var("t")])()
     [array(1.75), array(1.6875)]
@@ -159,7 +158,6 @@ def weighted(x: Operand, weights: Operand) -> Weighted:
 def average(x: Operand, dim: Dim = None, *, weights: Operand | None = None) -> Tensor:
     """Weighted mean over dims: `sum(x * weights) / sum(weights)`; nan where the weights sum to 0.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([1.0, 4.0], "t")
     >>> gc.compile([], gc.average(x, weights=gc.constant([3.0, 1.0], "t")))()
     array(1.75)
@@ -245,12 +243,8 @@ def cov(
     `sum(conj(x - mean(x)) * (y - mean(y))) / (count - ddof)`, nan where the divisor is not
     positive. Other dims align by name, and the result has them in order of first appearance.
 
-    Raises
-    ------
-    GraphError
-        If neither tensor has one of the dims to reduce.
+    GraphError if neither tensor has one of the dims to reduce.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([1.0, 2.0, 4.0], "t")
     >>> gc.compile([], [gc.cov(x, x, "t"), gc.cov(x, -2 * x, "t", ddof=0)])()
     [array(2.33333333), array(-3.11111111)]
@@ -270,7 +264,6 @@ def corr(
 
     `cov(x, y) / (std(x) * std(y))`; nan where a standard deviation is 0.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([1.0, 2.0, 4.0], "t")
     >>> gc.compile([], gc.corr(x, -x, "t"))()
     array(-1.)

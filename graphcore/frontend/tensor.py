@@ -172,14 +172,10 @@ class Tensor(Base):
         named
             The same by the names of the inputs.
 
-        Raises
-        ------
-        GraphError
-            If a value is missing or does not fit, or if no input has a given name.
+        GraphError if a value is missing or does not fit, or if no input has a given name.
 
         Examples
         --------
-        >>> import graphcore as gc
         >>> x = gc.tensor("x", {"row": None})
         >>> (2 * x).eval(x=[1.0, 2.0])
         array([2., 4.])

@@ -39,7 +39,6 @@ def tile(
 ) -> Tensor:
     """`x` repeated as a whole along dims.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.tile(gc.constant([1, 2, 3], "t"), t=2))()
     array([1, 2, 3, 1, 2, 3])
     """
@@ -90,12 +89,8 @@ def repeat(
 ) -> Tensor:
     """`x` with each element along `dim` repeated.
 
-    Raises
-    ------
-    GraphError
-        If there is not one number for each element, or one is negative.
+    GraphError if there is not one number for each element, or one is negative.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([1, 2, 3], "t")
     >>> gc.compile([], [gc.repeat(x, 2, dim="t"), gc.repeat(x, [0, 1, 3], dim="t")])()
     [array([1, 1, 2, 2, 3, 3]), array([2, 3, 3, 3])]
@@ -144,13 +139,9 @@ def split(
 ) -> list[Tensor]:
     """The parts of `x` along `dim`, in order.
 
-    Raises
-    ------
-    GraphError
-        If the sizes do not add up to that of `dim`, or if it is not a multiple of the number of
-        parts.
+    GraphError if the sizes do not add up to that of `dim`, or if it is not a multiple of the number
+    of parts.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([1, 2, 3, 4, 5, 6], "row")
     >>> gc.compile([], gc.split(x, 2, dim="row"))()
     [array([1, 2, 3]), array([4, 5, 6])]
@@ -192,7 +183,6 @@ def sizes_of_parts(x: Node, dim: str, parts: Any) -> list[Size]:
 def unbind(x: Operand, dim: str | None = None) -> list[Tensor]:
     """One tensor for each position of `x` along `dim`, whose size must be known.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.unbind(gc.constant([[1, 2], [3, 4]], ("row", "col")), dim="row"))()
     [array([1, 2]), array([3, 4])]
     """

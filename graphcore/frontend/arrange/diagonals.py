@@ -65,7 +65,6 @@ def eye(
 ) -> Tensor:
     """Ones on a diagonal of two dims, zeros elsewhere.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.eye({"row": 2, "col": 3}))()
     array([[1., 0., 0.],
            [0., 1., 0.]])
@@ -89,7 +88,6 @@ def tri(
 ) -> Tensor:
     """Ones on and below a diagonal, zeros above it.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.tri({"row": 2, "col": 3}, dtype="int64"))()
     array([[1, 0, 0],
            [1, 1, 0]])
@@ -132,7 +130,6 @@ def diagonal(
 ) -> Tensor:
     """The elements on a diagonal of two dims, along one new last dim.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([[1, 2, 3], [4, 5, 6]], ("row", "col"))
     >>> gc.compile([], [gc.diagonal(x), gc.diagonal(x, offset=1)])()
     [array([1, 5]), array([2, 6])]
@@ -156,7 +153,6 @@ def diagonal(
 def trace(x: Operand, dims: DimPair = ("row", "col"), offset: Whole = 0) -> Tensor:
     """Sum over a diagonal of two dims, where the second position is `offset` more than the first.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([[1, 2, 3], [4, 5, 6]], ("row", "col"))
     >>> gc.compile([], [gc.trace(x), gc.trace(x, offset=1)])()
     [array(6), array(8)]
@@ -176,7 +172,6 @@ def diag(
 ) -> Tensor:
     """`x` on a diagonal of two new last dims, zeros elsewhere.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.diag(gc.constant([1, 2], "t"), dim="t", offset=1))()
     array([[0, 1, 0],
            [0, 0, 2],
@@ -205,7 +200,6 @@ def tril(x: Operand, dims: DimPair = ("row", "col"), k: Whole = 0) -> Tensor:
 
     The elements set to zero have derivative 0, whatever their values.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([[1, 2, 3], [4, 5, 6]], ("row", "col"))
     >>> gc.compile([], gc.tril(x, k=1))()
     array([[1, 2, 0],
@@ -223,7 +217,6 @@ def triu(x: Operand, dims: DimPair = ("row", "col"), k: Whole = 0) -> Tensor:
 
     The elements set to zero have derivative 0, whatever their values.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([[1, 2, 3], [4, 5, 6]], ("row", "col"))
     >>> gc.compile([], gc.triu(x))()
     array([[1, 2, 3],

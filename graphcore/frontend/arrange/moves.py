@@ -36,7 +36,6 @@ def roll(
 ) -> Tensor:
     """`x` with elements moved along dims; those that leave at one end enter at the other.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.roll(gc.constant([1, 2, 3, 4], "t"), t=1))()
     array([4, 1, 2, 3])
     """
@@ -67,7 +66,6 @@ def shift(
 ) -> Tensor:
     """`x` with elements moved along dims; one end drops elements, the other is filled.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([1, 2, 3], "t")
     >>> gc.compile([], [gc.shift(x, t=1), gc.shift(x, t=-1, fill_value=0)])()
     [array([nan,  1.,  2.]), array([2, 3, 0])]

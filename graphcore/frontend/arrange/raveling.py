@@ -54,11 +54,8 @@ def ravel(tree: Tree, dim: str = "parameter") -> tuple[Any, Callable[[Any], Tree
     tensor, that of a tree of arrays and numbers an array. The function turns a tensor into a tree
     of tensors, and an array into a tree of arrays.
 
-    Raises
-    ------
-    GraphError
-        If there is an array without names among tensors. When the function is called, if a vector
-        has another size, or if sizes are not known.
+    GraphError if there is an array without names among tensors. When the function is called, if a
+    vector has another size, or if sizes are not known.
 
     >>> import graphcore as gc, numpy as np
     >>> params = {"w": gc.tensor("w", {"feature": 2}), "b": gc.tensor("b", {})}

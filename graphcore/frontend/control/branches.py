@@ -78,13 +78,9 @@ def cond(
     Only the chosen branch is computed, in derivatives as well. A condition with dims chooses for
     each element, and both branches are computed. Branches may use any tensor from outside.
 
-    Raises
-    ------
-    GraphError
-        If the condition is not bool, or if the branches differ in the structure, sizes or dtypes of
-        results.
+    GraphError if the condition is not bool, or if the branches differ in the structure, sizes or
+    dtypes of results.
 
-    >>> import graphcore as gc
     >>> x = gc.tensor("x", {})
     >>> y = gc.cond(x > 0, gc.log, lambda x: x - 1, x)
     >>> gc.compile([x], [y, gc.grad(y, x)])(-2.0)
@@ -124,7 +120,6 @@ def switch(index: Operand, branches: Sequence[Callable[..., Tree]], *operands: T
 
     An index with dims chooses for each element, and all branches are computed.
 
-    >>> import graphcore as gc
     >>> n, x = gc.tensor("n", {}, dtype="int64"), gc.tensor("x", {})
     >>> y = gc.switch(n, [gc.sin, gc.cos, gc.exp], x)
     >>> gc.compile([n, x], y)(2, 0.0)

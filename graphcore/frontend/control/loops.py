@@ -109,10 +109,8 @@ def scan(
     Each step turns a carry and one element of `xs` into a new carry and a result. The body may use
     any tensor from outside; a derivative with respect to it sums the contributions of all steps.
 
-    Raises
-    ------
-    GraphError
-        If the body changes the structure, dims or dtypes of the carry, or if `xs` lacks the dim.
+    GraphError if the body changes the structure, dims or dtypes of the carry, or if `xs` lacks the
+    dim.
 
     >>> import graphcore as gc, numpy as np
     >>> x = gc.tensor("x", {"time": None})
@@ -272,11 +270,8 @@ def while_loop(
     itself has no derivative. A condition with dims makes a batched loop, in which each element
     stops at its own step.
 
-    Raises
-    ------
-    GraphError
-        If the condition is not bool, or if the body changes the structure, dims or dtypes of the
-        carry.
+    GraphError if the condition is not bool, or if the body changes the structure, dims or dtypes of
+    the carry.
 
     Examples
     --------

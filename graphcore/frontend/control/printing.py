@@ -20,7 +20,6 @@ def print(x: Operand, label: str = "") -> Tensor:
 
     Examples
     --------
-    >>> import graphcore as gc
     >>> x = gc.tensor("x", {"row": 3})
     >>> f = gc.compile([x], gc.print(x**2, "squares").sum())
     >>> f([1.0, 2.0, 3.0])

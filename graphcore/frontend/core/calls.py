@@ -26,6 +26,7 @@ from graphcore.ir.graph import Graph
 from graphcore.ir.help_text import as_written
 
 from .base import Base, brief, type_refusal
+from .documents import written_out
 from .public_calls import call_of, path_of
 
 P = ParamSpec("P")
@@ -113,6 +114,8 @@ def reword_errors(function: Callable[P, R]) -> Callable[P, R]:
     if function in _worded:
         return _worded[function]
     function.__annotations__ = as_written(function.__annotations__)
+    if function.__doc__ is not None:  # python -OO drops it
+        function.__doc__ = written_out(function.__doc__)
     checked: list[Checked] | None = None  # until the first call, which spares the import
 
     @wraps(function)

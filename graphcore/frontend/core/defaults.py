@@ -26,12 +26,8 @@ def default_dtype(dtype: npt.DTypeLike) -> AbstractContextManager[None]:
     the thread that enters the block. Without it the dtype is float64. Tensors, and arrays and
     numbers of NumPy, keep their dtype, and what integers are divided into is float64, as in NumPy.
 
-    Raises
-    ------
-    GraphError
-        If it is not the dtype of a float.
+    GraphError if it is not the dtype of a float.
 
-    >>> import graphcore as gc
     >>> with gc.default_dtype("float32"):
     ...     print(gc.tensor("x", {"row": None}) * gc.linspace(0, 1, 3, dim="row"))
     <Tensor: f32[row=3]>

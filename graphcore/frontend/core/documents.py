@@ -1,4 +1,4 @@
-"""Docstrings of functions: the section of their parameters, and descriptions that many share."""
+"""Docstrings of functions: what all have alike, which is not written in each, and parameters."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 INDENT = "    "
 EXAMPLE = "\n>>> "
+IMPORT = "import graphcore as gc"
+ERRORS = re.compile(r"\n\nGraphError ((?:if|as)\b.*?)(?=\n\n|\Z)", re.DOTALL)
 HEADING = re.compile(r"\n(?=[A-Z]\w+\n---)")
 
 COMMON = {
@@ -29,6 +31,25 @@ COMMON = {
 def fill_lines(text: str) -> list[str]:
     """The lines of a description; cached, as families share them and imports should be fast."""
     return wrap(text, 100, initial_indent=INDENT, subsequent_indent=INDENT)
+
+
+def written_out(doc: str) -> str:
+    r"""A docstring whose examples import graphcore, and whose errors are a section.
+
+    >>> from graphcore.frontend.core.documents import written_out
+    >>> doc = "Half.\n\nGraphError if `x` is odd.\n\n>>> gc.half(4)\n2"
+    >>> [line for line in written_out(doc).splitlines() if line][1:6]
+    ['Raises', '------', 'GraphError', '    If `x` is odd.', '>>> import graphcore as gc']
+    """
+    text, example, examples = ERRORS.sub(section_of_errors, cleandoc(doc)).partition(EXAMPLE)
+    begin = example + IMPORT if example and not examples.startswith("import graphcore") else ""
+    return text + begin + example + examples
+
+
+def section_of_errors(found: re.Match[str]) -> str:
+    """The section for a sentence that says when a GraphError is raised."""
+    said = found[1][0].upper() + " ".join(found[1].split())[1:]
+    return "\n".join(["\n", "Raises", "------", "GraphError", *fill_lines(said)])
 
 
 def parameters(**texts: str) -> Callable[[F], F]:
@@ -56,7 +77,7 @@ def parameters(**texts: str) -> Callable[[F], F]:
             for written in names_written(function.__code__):
                 if (name := written.lstrip("*")) in described:
                     section += [written, *fill_lines(described[name])]
-            text, example, examples = cleandoc(function.__doc__).partition(EXAMPLE)
+            text, example, examples = written_out(function.__doc__).partition(EXAMPLE)
             head = [] if "\nExamples\n" in text else ["Examples", "--------"]
             text, *tail = HEADING.split(text, maxsplit=1)
             lines = [text.rstrip(), "", *section, *[f"\n{part.rstrip()}" for part in tail]]

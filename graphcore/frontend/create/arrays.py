@@ -27,13 +27,9 @@ def array(values: Any, dims: str | Sequence[str]) -> Tensor:
     Dims of the tensors broadcast by name and come first; dtypes promote. Without tensors it is
     `gc.constant`.
 
-    Raises
-    ------
-    GraphError
-        If lists of one depth differ in length, or are not as deep as there are dims. If a tensor
-        has one of the dims.
+    GraphError if lists of one depth differ in length, or are not as deep as there are dims. If a
+    tensor has one of the dims.
 
-    >>> import graphcore as gc
     >>> angle = gc.tensor("angle", {"time": None})
     >>> c, s = gc.cos(angle), gc.sin(angle)
     >>> gc.array([[c, -s], [s, c]], ("i", "j"))

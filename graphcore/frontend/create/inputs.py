@@ -59,12 +59,8 @@ def tensor(
 ) -> Tensor:
     """An input: a tensor whose values are given when the compiled program is called.
 
-    Raises
-    ------
-    GraphError
-        If a name or size is not valid, or if a dim occurs twice.
+    GraphError if a name or size is not valid, or if a dim occurs twice.
 
-    >>> import graphcore as gc
     >>> gc.tensor("x", {"batch": None, "feature": 8})
     <Tensor x: f64[batch, feature=8]>
     >>> gc.tensor("y", ("sample", "feature"), shape=("n_test", 8), dtype="float32")
@@ -87,7 +83,6 @@ def inputs_like(tree: T, name: str) -> T:
 
     Each is named by where it is, such as "state[1]['w']".
 
-    >>> import graphcore as gc
     >>> params = {"w": gc.tensor("w", {"row": 2})}
     >>> opt = gc.optimize.adam(0.1)
     >>> state = gc.inputs_like(opt.init(params), "state")
@@ -120,12 +115,8 @@ def constant(
 ) -> Tensor:
     """A constant tensor.
 
-    Raises
-    ------
-    GraphError
-        If an array has no dims, or not one for each axis.
+    GraphError if an array has no dims, or not one for each axis.
 
-    >>> import graphcore as gc
     >>> gc.constant([[1, 2, 3], [4, 5, 6]], ("row", "col"))
     <Tensor: i64[row=2, col=3]>
     """
@@ -159,7 +150,6 @@ def full(
 ) -> Tensor:
     """A tensor whose elements all have one value.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.full({"row": 2, "col": 3}, 1.5))()
     array([[1.5, 1.5, 1.5],
            [1.5, 1.5, 1.5]])
@@ -187,7 +177,6 @@ def zeros(
 ) -> Tensor:
     """A tensor of zeros: of float64, of `dtype`, or of the dtype of `like`.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.zeros({"row": 2, "col": 3}))()
     array([[0., 0., 0.],
            [0., 0., 0.]])
@@ -209,7 +198,6 @@ def ones(
 ) -> Tensor:
     """A tensor of ones: of float64, of `dtype`, or of the dtype of `like`.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.ones({"row": 2, "col": 3}))()
     array([[1., 1., 1.],
            [1., 1., 1.]])
@@ -227,7 +215,6 @@ def ones(
 def full_like(x: Operand, value: Operand, dtype: npt.DTypeLike | None = None) -> Tensor:
     """A tensor of one value with the dims, sizes and, by default, dtype of `x`.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.full_like(gc.constant([1.0, 2.0], "row"), 7))()
     array([7., 7.])
     """
@@ -248,7 +235,6 @@ def full_like(x: Operand, value: Operand, dtype: npt.DTypeLike | None = None) ->
 def zeros_like(x: Operand, dtype: npt.DTypeLike | None = None) -> Tensor:
     """A tensor of zeros with the dims, sizes and, by default, dtype of `x`.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.zeros_like(gc.constant([1.0, 2.0], "row")))()
     array([0., 0.])
     """
@@ -262,7 +248,6 @@ def zeros_like(x: Operand, dtype: npt.DTypeLike | None = None) -> Tensor:
 def ones_like(x: Operand, dtype: npt.DTypeLike | None = None) -> Tensor:
     """A tensor of ones with the dims, sizes and, by default, dtype of `x`.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.ones_like(gc.constant([1.0, 2.0], "row"), dtype="int32"))()
     array([1, 1], dtype=int32)
     """

@@ -73,12 +73,8 @@ def arange(
 
     Integers and sizes give int64 by default, floats that of `default_dtype`, float64.
 
-    Raises
-    ------
-    GraphError
-        If the step is 0, or if an end is not a real number or a size.
+    GraphError if the step is 0, or if an end is not a real number or a size.
 
-    >>> import graphcore as gc
     >>> gc.compile([], [gc.arange(5, dim="t"), gc.arange(0, 1, 0.25, dim="t")])()
     [array([0, 1, 2, 3, 4]), array([0.  , 0.25, 0.5 , 0.75])]
     >>> x = gc.tensor("x", {"batch": None})
@@ -166,7 +162,6 @@ def linspace(
 
     For an integer `dtype` values are rounded down.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.linspace(0, 1, 5, dim="t"))()
     array([0.  , 0.25, 0.5 , 0.75, 1.  ])
     >>> gc.compile([], gc.linspace(0, 1, 5, dim="t", endpoint=False))()
@@ -213,7 +208,6 @@ def logspace(
 ) -> Tensor:
     """`base` to the power of `num` evenly spaced values from `start` to `stop`, along one dim.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.logspace(0, 3, 4, dim="t"))()
     array([   1.,   10.,  100., 1000.])
     """
@@ -240,7 +234,6 @@ def geomspace(
     `start * (stop / start) ** t` for evenly spaced t from 0 to 1. The ends must have the same sign.
     The result is float64, also for float32 ends, as in NumPy.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.geomspace(1, 8, 4, dim="t"))()
     array([1., 2., 4., 8.])
     """
@@ -270,12 +263,8 @@ def one_hot(
 ) -> Tensor:
     """1 at the position that `x` gives along a new last dim, 0 elsewhere.
 
-    Raises
-    ------
-    GraphError
-        If `x` is not an integer tensor.
+    GraphError if `x` is not an integer tensor.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.one_hot(gc.constant([2, 0, 5], "t"), 3, dtype="int64"))()
     array([[0, 0, 1],
            [1, 0, 0],
@@ -305,7 +294,6 @@ def vander(x: Operand, n: SizeLike, dim: str = "power", increasing: bool = False
 
     The dtype is at least int64, and float64 for float32, as in NumPy.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.vander(gc.constant([2, 3], "t"), 3, increasing=True))()
     array([[1, 2, 4],
            [1, 3, 9]])

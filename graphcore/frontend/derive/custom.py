@@ -31,7 +31,6 @@ def checkpoint(function: Callable[P, R]) -> Callable[P, R]:
 
     This takes less memory and more time (rematerialisation).
 
-    >>> import graphcore as gc
     >>> x = gc.tensor("x", {"row": 2})
     >>> y = gc.checkpoint(lambda x: gc.sin(gc.exp(x)))(x).sum()
     >>> gc.compile([x], gc.grad(y, x))([0.0, 1.0])
@@ -73,12 +72,9 @@ def custom_pullback(
 ) -> Callable[P, R]:
     """`function` with a pullback of its own, for instance by the implicit function theorem.
 
-    Raises
-    ------
-    GraphError
-        If one of the functions uses a tensor from outside. If cotangents do not have the types of
-        the operands, or tangents those of the result. When a derivative is compiled, if one of them
-        is not linear in `ct` or `tangents`.
+    GraphError if one of the functions uses a tensor from outside. If cotangents do not have the
+    types of the operands, or tangents those of the result. When a derivative is compiled, if one of
+    them is not linear in `ct` or `tangents`.
 
     Notes
     -----
@@ -90,7 +86,6 @@ def custom_pullback(
     --------
     The fixed point z = cos(a z), whose iterations are never differentiated:
 
-    >>> import graphcore as gc
     >>> def solve(a):
     ...     step = lambda z: gc.cos(a * z)
     ...     return gc.while_loop(lambda z: abs(step(z) - z) > 1e-12, step, 0.5)

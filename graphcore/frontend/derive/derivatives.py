@@ -57,13 +57,9 @@ def grad(
     Each gradient has the dims and dtype of its `wrt`. For complex values it is `dRe(y)/dRe(x) - i
     dRe(y)/dIm(x)`, which is the complex derivative where that exists.
 
-    Raises
-    ------
-    GraphError
-        If `y` has dims that are not in `per`, or if instances mix. If a part of `wrt` is an
-        integer, or if `y` does not depend on it. If an operation between has no derivative.
+    GraphError if `y` has dims that are not in `per`, or if instances mix. If a part of `wrt` is an
+    integer, or if `y` does not depend on it. If an operation between has no derivative.
 
-    >>> import graphcore as gc
     >>> x, w = gc.tensor("x", {"row": 3}), gc.tensor("w", {})
     >>> gc.compile([x], gc.grad((x**2).sum(), x))([1.0, 2.0, 3.0])
     array([2., 4., 6.])
@@ -97,12 +93,8 @@ def value_and_grad(
 ) -> tuple[Tensor, T]:
     """The pair of `y` and `grad(y, wrt)`, which share what they compute.
 
-    Raises
-    ------
-    GraphError
-        As `grad` does.
+    GraphError as `grad` does.
 
-    >>> import graphcore as gc
     >>> x = gc.tensor("x", {"row": 2})
     >>> gc.compile([x], gc.value_and_grad((x**2).sum(), x))([1.0, 2.0])
     (array(5.), array([2., 4.]))
@@ -205,7 +197,6 @@ def axes_of(y: Node, xs: Sequence[Node], known: dict[str, Size]) -> tuple[str, .
 def pullback(y: Tree, wrt: T, ct: Tree, *, disconnected: Literal["error", "zero"] = "error") -> T:
     """The cotangent of each tensor of `wrt`, given the cotangent `ct` of `y`: `ctᵀ · dy/dwrt`.
 
-    >>> import graphcore as gc
     >>> x, ct = gc.tensor("x", {"row": 3}), gc.tensor("ct", {"row": 3})
     >>> gc.compile([x, ct], gc.pullback(x**2, x, ct))([1.0, 2.0, 3.0], [1.0, 0.0, 10.0])
     array([ 2.,  0., 60.])
@@ -230,7 +221,6 @@ def pushforward(
 
     It has the structure of `y`.
 
-    >>> import graphcore as gc
     >>> x, v = gc.tensor("x", {"row": 3}), gc.tensor("v", {"row": 3})
     >>> gc.compile([x, v], gc.pushforward((x**2).sum(), x, v))([1.0, 2.0, 3.0], [1.0, 0.0, 10.0])
     array(62.)
@@ -241,7 +231,6 @@ def pushforward(
 def stop_gradient(x: Tensor) -> Tensor:
     """`x`, treated as a constant by every derivative.
 
-    >>> import graphcore as gc
     >>> x = gc.tensor("x", {"row": 2})
     >>> gc.compile([x], gc.grad((x * gc.stop_gradient(x)).sum(), x))([2.0, 3.0])
     array([2., 3.])

@@ -70,12 +70,8 @@ def jacobian(
     are those of the `y`, then those of the `wrt`. A dim of the `wrt` that the `y` has too gets a
     prime: "row'".
 
-    Raises
-    ------
-    GraphError
-        As `grad`.
+    GraphError as `grad`.
 
-    >>> import graphcore as gc
     >>> x = gc.tensor("x", {"row": 2})
     >>> f = gc.compile([x], gc.jacobian(x * x[{"row": 0}], x))
     >>> f([3.0, 5.0])
@@ -109,7 +105,6 @@ def hessian(y: Tensor, wrt: Tree) -> Tree:
     It has the structure of `wrt`, each of its tensors replaced by the structure of `wrt`; the dims
     are as in `jacobian`.
 
-    >>> import graphcore as gc
     >>> x = gc.tensor("x", {"row": 2})
     >>> gc.compile([x], gc.hessian((x**3).sum(), x))([1.0, 2.0])
     array([[ 6.,  0.],
@@ -128,7 +123,6 @@ def hvp(y: Tensor, wrt: T, v: Tree) -> T:
 
     The pushforward of the gradient, at a few times the cost of `y` (Pearlmutter 1994).
 
-    >>> import graphcore as gc
     >>> x, v = gc.tensor("x", {"row": 2}), gc.tensor("v", {"row": 2})
     >>> gc.compile([x, v], gc.hvp((x**3).sum(), x, v))([1.0, 2.0], [1.0, 10.0])
     array([  6., 120.])

@@ -50,12 +50,9 @@ def callback(
     needs are not made. Derivatives and loops may make a call again. It gets copies of its operands,
     and its results are copied.
 
-    Raises
-    ------
-    GraphError
-        If no operand has a dim of `dims`. If a derivative is asked for and there is no `pullback`.
-        At a call, if the function raises an error, which is the cause of this one. At a call, if
-        its results have another structure, shape or dtype.
+    GraphError if no operand has a dim of `dims`. If a derivative is asked for and there is no
+    `pullback`. At a call, if the function raises an error, which is the cause of this one. At a
+    call, if its results have another structure, shape or dtype.
 
     >>> import graphcore as gc, numpy as np
     >>> x = gc.tensor("x", {"row": None, "col": None})

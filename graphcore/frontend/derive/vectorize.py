@@ -41,12 +41,9 @@ NewDims = dict[str, Size]
 def vectorize(outputs: T, replace: Mapping[Tensor, Tensor]) -> T:
     """The program on tensors with more dims: equivalent to a loop over the new dims.
 
-    Raises
-    ------
-    GraphError
-        If a replacement lacks a dim of the tensor that it replaces, or has another dtype or size.
-        If a result has a dim with the name of a new one. Unknown sizes are compared at the call;
-        one that no remaining input has becomes that of the new tensor.
+    GraphError if a replacement lacks a dim of the tensor that it replaces, or has another dtype or
+    size. If a result has a dim with the name of a new one. Unknown sizes are compared at the call;
+    one that no remaining input has becomes that of the new tensor.
 
     >>> import graphcore as gc, numpy as np
     >>> x, w = gc.tensor("x", {"row": 2}), gc.tensor("w", {"row": 2})

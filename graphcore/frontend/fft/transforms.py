@@ -76,7 +76,6 @@ ALL_TRANSFORMED = TRANSFORMED | {
 def fft(x: Operand, dim: str | None = None, n: SizeLike = None, norm: Norm = "backward") -> Tensor:
     """Fourier transform along a dim: `sum over j of x[j] * e^(-2 pi i j k / n)`, complex.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.fft.fft(gc.constant([1.0, 2.0, 3.0, 4.0], "time"), dim="time"))()
     array([10.+0.j, -2.+2.j, -2.+0.j, -2.-2.j])
     """
@@ -88,7 +87,6 @@ def fft(x: Operand, dim: str | None = None, n: SizeLike = None, norm: Norm = "ba
 def ifft(x: Operand, dim: str | None = None, n: SizeLike = None, norm: Norm = "backward") -> Tensor:
     """Inverse of `fft`: `sum over j of x[j] * e^(2 pi i j k / n)`, divided by n.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.fft.ifft(gc.constant([4.0, 0.0, 0.0, 0.0], "time"), dim="time"))()
     array([1.+0.j, 1.+0.j, 1.+0.j, 1.+0.j])
     """
@@ -100,7 +98,6 @@ def ifft(x: Operand, dim: str | None = None, n: SizeLike = None, norm: Norm = "b
 def rfft(x: Operand, dim: str | None = None, n: SizeLike = None, norm: Norm = "backward") -> Tensor:
     """The first `n // 2 + 1` values of `fft` for a real tensor; the rest are their conjugates.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.fft.rfft(gc.constant([1.0, 2.0, 3.0, 4.0], "time"), dim="time"))()
     array([10.+0.j, -2.+2.j, -2.+0.j])
     """
@@ -116,7 +113,6 @@ def irfft(
 
     The imaginary part of the first value, and for even n of the last, is ignored.
 
-    >>> import graphcore as gc
     >>> z = gc.constant([10, -2 + 2j, -2], "time")
     >>> gc.compile([], gc.fft.irfft(z, dim="time"))()
     array([1., 2., 3., 4.])
@@ -133,7 +129,6 @@ def irfft(
 def hfft(x: Operand, dim: str | None = None, n: SizeLike = None, norm: Norm = "backward") -> Tensor:
     """`fft` of values whose second half would be the conjugate of the first: `n` real values.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.fft.hfft(gc.constant([1.0, 2.0, 3.0], "time"), dim="time"))()
     array([ 8., -2.,  0., -2.])
     """
@@ -146,7 +141,6 @@ def ihfft(
 ) -> Tensor:
     """Inverse of `hfft`: the first `n // 2 + 1` values.
 
-    >>> import graphcore as gc
     >>> z = gc.constant([11.0, -2.0, 0.0, -2.0, 1.0, -2.0], "time")
     >>> gc.compile([], gc.fft.ihfft(z, dim="time"))().shape
     (4,)
@@ -160,7 +154,6 @@ def fftn(
 ) -> Tensor:
     """`fft` along several dims.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([[1.0, 2.0], [3.0, 4.0]], ("row", "col"))
     >>> gc.compile([], gc.fft.fftn(x))()
     array([[10.+0.j, -2.+0.j],
@@ -177,7 +170,6 @@ def ifftn(
 ) -> Tensor:
     """`ifft` along several dims.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([[4.0, 0.0], [0.0, 0.0]], ("row", "col"))
     >>> gc.compile([], gc.fft.ifftn(x))()
     array([[1.+0.j, 1.+0.j],
@@ -192,7 +184,6 @@ def rfftn(
 ) -> Tensor:
     """`rfft` along the last of several dims, then `fft` along the others.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([[1.0, 2.0], [3.0, 4.0]], ("row", "col"))
     >>> gc.compile([], gc.fft.rfftn(x))()
     array([[10.+0.j, -2.+0.j],
@@ -210,7 +201,6 @@ def irfftn(
 ) -> Tensor:
     """Inverse of `rfftn`: `ifft` along all but the last of several dims, then `irfft`.
 
-    >>> import graphcore as gc
     >>> z = gc.constant([[10.0, -2.0], [-4.0, 0.0]], ("row", "col"))
     >>> gc.compile([], gc.fft.irfftn(z))()
     array([[1., 2.],
@@ -226,7 +216,6 @@ def irfftn(
 def fftshift(x: Operand, dim: Dim = None) -> Tensor:
     """The zero frequency moved to the middle of dims: a roll by `n // 2`.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.fft.fftshift(gc.constant([0, 1, -2, -1], "time"), "time"))()
     array([-2, -1,  0,  1])
     """
@@ -237,7 +226,6 @@ def fftshift(x: Operand, dim: Dim = None) -> Tensor:
 def ifftshift(x: Operand, dim: Dim = None) -> Tensor:
     """Inverse of `fftshift`.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.fft.ifftshift(gc.constant([-2, -1, 0, 1], "time"), "time"))()
     array([ 0,  1, -2, -1])
     """
@@ -293,7 +281,6 @@ def rfftfreq(
 ) -> Tensor:
     """The frequencies of `rfft`, in cycles per unit of the spacing `d`.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.fft.rfftfreq(4, dim="time"))()
     array([0.  , 0.25, 0.5 ])
     """

@@ -38,7 +38,6 @@ def dropna(
 ) -> Tensor:
     """`x` without the positions along `dim` at which values are missing, that is, nan.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([1.0, float("nan"), 3.0], "t")
     >>> gc.compile([], gc.dropna(x, "t"))()
     array([1., 3.])
@@ -71,7 +70,6 @@ def where(
     dims of the condition are left out where it holds nowhere. How many stay is computed; `size` is
     a name for it, or fixes it as in `isel`, and is a dict by dim where the condition has several.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([1, 2, 3], "row")
     >>> gc.compile([], [x.where(x > 1), x.where(x > 1, 0), x.where(x > 1, drop=True)])()
     [array([nan,  2.,  3.]), array([0, 2, 3]), array([2., 3.])]

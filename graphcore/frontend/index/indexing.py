@@ -74,12 +74,8 @@ def isel(
     that share a dim select pointwise, those with different dims orthogonally. An unnamed list keeps
     the name of the dim it indexes, and so does a mask. Negative positions count from the end.
 
-    Raises
-    ------
-    GraphError
-        If a position is outside its dim: now where both are known, else at the call.
+    GraphError if a position is outside its dim: now where both are known, else at the call.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([[1, 2, 3], [4, 5, 6]], ("row", "col"))
     >>> gc.compile([], [gc.isel(x, row=-1), gc.isel(x, row=0, col=[2, 0])])()
     [array([4, 5, 6]), array([3, 1])]
@@ -360,7 +356,6 @@ def take(x: Operand, index: Any, dim: str | None = None) -> Tensor:
 
     An unnamed list keeps the name of the dim. Negative positions count from the end.
 
-    >>> import graphcore as gc
     >>> table = gc.constant([[0.0, 0.1], [1.0, 1.1], [2.0, 2.1]], ("word", "feature"))
     >>> gc.compile([], gc.take(table, gc.constant([2, 0], "time"), dim="word"))()
     array([[2. , 2.1],
@@ -380,7 +375,6 @@ def take_along(x: Operand, index: Operand, dim: str | None = None) -> Tensor:
     The dims of `index` replace `dim`; a dim of both stands where it comes first. Negative positions
     count from the end.
 
-    >>> import graphcore as gc
     >>> logits = gc.constant([[0.1, 0.2, 0.7], [0.5, 0.3, 0.2]], ("batch", "class"))
     >>> gc.compile([], gc.take_along(logits, gc.constant([2, 0], "batch"), dim="class"))()
     array([0.7, 0.5])

@@ -60,7 +60,6 @@ def by_dim(x: Node, given: object, more: Mapping[str, Any]) -> dict[str, Any]:
 def flip(x: Operand, dim: Dim = None) -> Tensor:
     """`x` reversed along dims.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.flip(gc.constant([1, 2, 3], "t"), dim="t"))()
     array([3, 2, 1])
     """
@@ -76,7 +75,6 @@ def head(
 ) -> Tensor:
     """The first elements along dims: a number for each dim by name, or one for all; by default 5.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.head(gc.constant([1, 2, 3, 4], "row"), row=2))()
     array([1, 2])
     """
@@ -90,7 +88,6 @@ def tail(
 ) -> Tensor:
     """The last elements along dims: a number for each dim by name, or one for all; by default 5.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.tail(gc.constant([1, 2, 3, 4], "row"), row=2))()
     array([3, 4])
     """
@@ -106,7 +103,6 @@ def thin(
 ) -> Tensor:
     """Every n-th element along dims, from the first: a step for each dim by name, or one for all.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.thin(gc.constant([1, 2, 3, 4], "row"), row=3))()
     array([1, 4])
     """

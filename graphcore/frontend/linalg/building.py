@@ -47,7 +47,6 @@ def matrix_transpose(x: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
 
     `transpose` only reorders dims; this swaps rows and columns.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([[1, 2], [3, 4]], ("row", "col"))
     >>> gc.compile([], gc.linalg.matrix_transpose(x))()
     array([[1, 3],
@@ -67,7 +66,6 @@ def outer(x: Operand, y: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
 
     Where `y` lacks the second dim, its vectors run along the first, which is renamed.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([1, 2], "row")
     >>> gc.compile([], gc.linalg.outer(x, x))()
     array([[1, 2],
@@ -91,7 +89,6 @@ def outer(x: Operand, y: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
 def kron(x: Operand, y: Operand, dims: str | Sequence[str] = ROW_COL) -> Tensor:
     """Kronecker product of matrices, or of vectors along one dim: blocks `x[i, j] * y`.
 
-    >>> import graphcore as gc
     >>> x, y = gc.constant([1, 10], "row"), gc.constant([1, 2, 3], "row")
     >>> gc.compile([], gc.linalg.kron(x, y, "row"))()
     array([ 1,  2,  3, 10, 20, 30])
@@ -118,7 +115,6 @@ def kron(x: Operand, y: Operand, dims: str | Sequence[str] = ROW_COL) -> Tensor:
 def block_diag(*xs: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
     """Matrices along a diagonal, zeros elsewhere; other dims broadcast by name.
 
-    >>> import graphcore as gc
     >>> x, y = (gc.constant(v, ("row", "col")) for v in ([[1, 2]], [[3]]))
     >>> gc.compile([], gc.linalg.block_diag(x, y))()
     array([[1, 2, 0],
@@ -151,7 +147,6 @@ def toeplitz(
 ) -> Tensor:
     """Toeplitz matrices, constant along each diagonal, from their first column and first row.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.linalg.toeplitz(gc.constant([1, 2, 3], "row")))()
     array([[1, 2, 3],
            [2, 1, 2],
@@ -187,12 +182,8 @@ def fill_triangular(
 
     The order is that of `x[np.tril_indices(n)]`.
 
-    Raises
-    ------
-    GraphError
-        If no matrix has so many elements.
+    GraphError if no matrix has so many elements.
 
-    >>> import graphcore as gc
     >>> gc.linalg.fill_triangular(gc.constant([1.0, 2.0, 3.0], "packed")).eval()
     array([[1., 0.],
            [2., 3.]])

@@ -77,12 +77,8 @@ def cholesky(
 
     Only the lower triangle is read; the derivative with respect to the rest is exactly 0.
 
-    Raises
-    ------
-    GraphError
-        If a matrix is not positive definite, at the call, unless `check` is False.
+    GraphError if a matrix is not positive definite, at the call, unless `check` is False.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([[4.0, 2.0], [2.0, 5.0]], ("row", "col"))
     >>> gc.compile([], gc.linalg.cholesky(x))()
     array([[2., 0.],
@@ -108,7 +104,6 @@ def qr(
 ) -> QR:
     """QR factors of matrices: `x = q r`, with `q^H q = 1` and upper triangular r.
 
-    >>> import graphcore as gc
     >>> q, r = gc.linalg.qr(gc.constant([[3.0, 1.0], [4.0, 2.0]], ("row", "col")))
     >>> gc.compile([], abs(r))()
     array([[5. , 2.2],
@@ -131,7 +126,6 @@ def lu(x: Operand, dims: Sequence[str] = ROW_COL, *, new: str = "pivot") -> LU:
     `lower` has ones on its diagonal. The permutation runs along the dim of the rows; it is
     piecewise constant and has no derivative.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([[1.0, 2.0], [4.0, 4.0]], ("row", "col"))
     >>> gc.compile([], list(gc.linalg.lu(x)))()
     [array([1, 0]), array([[1.  , 0.  ],
@@ -163,7 +157,6 @@ def svd(
     one. So it is exact for `u vh` and for functions of the values alone. The second derivative is
     inf or nan. For higher orders use `polar`, `pinv` or `expm`.
 
-    >>> import graphcore as gc
     >>> u, s, vh = gc.linalg.svd(gc.constant([[0.0, 3.0], [-4.0, 0.0], [0.0, 0.0]], ("row", "col")))
     >>> gc.compile([], s)()
     array([4., 3.])
@@ -187,7 +180,6 @@ def svd(
 def svdvals(x: Operand, dims: Sequence[str] = ROW_COL, *, new: str = "rank") -> Tensor:
     """Singular values of matrices, in descending order, along the dim `new`.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.linalg.svdvals(gc.constant([[0.0, 3.0], [-4.0, 0.0]], ("row", "col"))))()
     array([4., 3.])
     """
@@ -217,7 +209,6 @@ def eigh(
     slices, and call `eigh` in the body of the loop that uses it. `cholesky`, `solve`, `expm`,
     `logm`, `sqrtm` and `polar` have all derivatives there as well, and need no vectors.
 
-    >>> import graphcore as gc
     >>> w, v = gc.linalg.eigh(gc.constant([[2.0, 1.0], [1.0, 2.0]], ("row", "col")))
     >>> gc.compile([], w)().round(6)
     array([1., 3.])
@@ -248,7 +239,6 @@ def eigvalsh(
     derivatives. A single one has the first derivative that belongs to the vectors found, and its
     second is inf or nan.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([[2.0, 0.0], [1.0, 2.0]], ("row", "col"))
     >>> gc.compile([], gc.linalg.eigvalsh(x))()
     array([1., 3.])
@@ -272,7 +262,6 @@ def eig(x: Operand, dims: Sequence[str] = ROW_COL, *, new: str = "eigen") -> Eig
     eigenvalues is inf or nan. Values count as equal if they differ by at most 16 units of rounding
     of the largest. `inv`, `solve`, `expm`, `logm` and `sqrtm` have derivatives there.
 
-    >>> import graphcore as gc
     >>> w, v = gc.linalg.eig(gc.constant([[0.0, -1.0], [1.0, 0.0]], ("row", "col")))
     >>> gc.compile([], w)()
     array([0.+1.j, 0.-1.j])
@@ -289,7 +278,6 @@ def eig(x: Operand, dims: Sequence[str] = ROW_COL, *, new: str = "eigen") -> Eig
 def eigvals(x: Operand, dims: Sequence[str] = ROW_COL, *, new: str = "eigen") -> Tensor:
     """Eigenvalues of square matrices, complex, along the dim `new`, in LAPACK's order.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([[0.0, -1.0], [1.0, 0.0]], ("row", "col"))
     >>> gc.compile([], gc.linalg.eigvals(x))()
     array([0.+1.j, 0.-1.j])

@@ -44,7 +44,6 @@ class Polar(NamedTuple):
 def expm(x: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
     """Matrix exponential `e^x` of square matrices; all other dims are batch.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.linalg.expm(gc.constant([[0.0, 1.0], [0.0, 0.0]], ("row", "col"))))()
     array([[1., 1.],
            [0., 1.]])
@@ -58,7 +57,6 @@ def logm(x: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
 
     Cast to complex if the result may be complex.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.linalg.logm(gc.constant([[1.0, 1.0], [0.0, 1.0]], ("row", "col"))))()
     array([[0., 1.],
            [0., 0.]])
@@ -72,7 +70,6 @@ def sqrtm(x: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
 
     Cast to complex if the result may be complex.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.linalg.sqrtm(gc.constant([[4.0, 0.0], [0.0, 9.0]], ("row", "col"))))()
     array([[2., 0.],
            [0., 3.]])
@@ -84,7 +81,6 @@ def sqrtm(x: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
 def matrix_power(x: Operand, n: int, dims: Sequence[str] = ROW_COL) -> Tensor:
     """The `n`-th power of square matrices, or of their inverse if `n` is negative.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([[1, 1], [0, 1]], ("row", "col"))
     >>> gc.compile([], gc.linalg.matrix_power(x, 5))()
     array([[1, 5],
@@ -126,7 +122,6 @@ def polar(x: Operand, dims: Sequence[str] = ROW_COL) -> Polar:
     values. For a matrix of unknown shape only the first derivative is exact. Where `x` is
     singular, `u` has no derivative (Higham 1986).
 
-    >>> import graphcore as gc
     >>> u, p = gc.linalg.polar(gc.constant([[0.0, -2.0], [3.0, 0.0]], ("row", "col")))
     >>> gc.compile([], [u, p])()
     [array([[ 0., -1.],

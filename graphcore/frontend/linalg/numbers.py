@@ -45,7 +45,6 @@ def det(x: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
 
     Its derivative, the cofactors, is exact at singular matrices as well, to any order.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.linalg.det(gc.constant([[1.0, 2.0], [3.0, 4.0]], ("row", "col"))))()
     array(-2.)
     """
@@ -58,7 +57,6 @@ def slogdet(x: Operand, dims: Sequence[str] = ROW_COL) -> SignLog:
 
     A singular matrix has sign 0 and logarithm -inf.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([[1.0, 2.0], [3.0, 4.0]], ("row", "col"))
     >>> gc.compile([], list(gc.linalg.slogdet(x)))()
     [array(-1.), array(0.69314718)]
@@ -78,7 +76,6 @@ def matrix_rank(
 
     By default `rtol` is the rounding error to expect: the larger size times the unit of rounding.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([[1.0, 2.0], [2.0, 4.0]], ("row", "col"))
     >>> gc.compile([], gc.linalg.matrix_rank(x))()
     array(1)
@@ -105,7 +102,6 @@ def norm(
 ) -> Tensor:
     """Norm of vectors along one dim, or of matrices over two; by default of all elements.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([[3.0, 0.0], [0.0, -4.0]], ("row", "col"))
     >>> gc.compile([], [gc.linalg.norm(x, ("row", "col"), ord=k) for k in ("fro", "nuc", 2, 1)])()
     [array(5.), array(7.), array(4.), array(4.)]

@@ -34,12 +34,9 @@ def apply(
     Its size becomes the number of rows. Where sizes are known only at the call the matrices are
     square; `gc.dot(a, x)` is the same product along the dim of the rows, of any size.
 
-    Raises
-    ------
-    GraphError
-        If a dim is missing, or if the matrices have not as many columns as the vectors elements.
+    GraphError if a dim is missing, or if the matrices have not as many columns as the vectors
+    elements.
 
-    >>> import graphcore as gc
     >>> f = gc.constant([[1, 1], [0, 1]], ("new", "state"))
     >>> x = gc.constant([3, 4], "state")
     >>> gc.linalg.apply(f, x, ("new", "state"))
@@ -79,12 +76,8 @@ def congruence(
 
     It is the covariance of `a x`, where `p` is that of `x`.
 
-    Raises
-    ------
-    GraphError
-        If a dim is missing or sizes do not agree.
+    GraphError if a dim is missing or sizes do not agree.
 
-    >>> import graphcore as gc
     >>> f = gc.constant([[1, 1], [0, 1]], ("new", "state"))
     >>> p = gc.constant([[2, 0], [0, 1]], ("state", "other"))
     >>> gc.linalg.congruence(f, p, ("new", "state"), ("state", "other")).eval()

@@ -48,13 +48,9 @@ def solve(a: Operand, b: Operand, dims: Sequence[str] = ROW_COL, *, check: bool 
     All other dims are batch, and align by name: those that only `b` has are several right-hand
     sides of one matrix, which is factored once.
 
-    Raises
-    ------
-    GraphError
-        If a matrix is singular, at the call, unless `check` is False; or if `b` has the dim of the
-        columns of `a`.
+    GraphError if a matrix is singular, at the call, unless `check` is False; or if `b` has the dim
+    of the columns of `a`.
 
-    >>> import graphcore as gc
     >>> a = gc.constant([[2.0, 0.0], [1.0, 4.0]], ("row", "col"))
     >>> b = gc.constant([[2.0, 9.0], [4.0, 2.0]], ("batch", "row"))
     >>> gc.compile([], gc.linalg.solve(a, b))()
@@ -99,13 +95,9 @@ def solve_triangular(
 ) -> Tensor:
     """Solution of `t x = b` for the upper or lower triangle t of `a`; the rest is not read.
 
-    Raises
-    ------
-    GraphError
-        If a matrix is singular, at the call, unless `check` is False. Also if `a` is known to be
-        zero in that triangle, such as the upper one of a Cholesky factor.
+    GraphError if a matrix is singular, at the call, unless `check` is False. Also if `a` is known
+    to be zero in that triangle, such as the upper one of a Cholesky factor.
 
-    >>> import graphcore as gc
     >>> a = gc.constant([[2.0, 0.0], [1.0, 4.0]], ("row", "col"))
     >>> b = gc.constant([2.0, 9.0], "row")
     >>> gc.compile([], gc.linalg.solve_triangular(a, b, lower=True))()
@@ -185,7 +177,6 @@ def cho_solve(factor: Operand, b: Operand, dims: Sequence[str] = ROW_COL) -> Ten
 
     `x` has the dims of `b`; only the lower triangle of `factor` is read.
 
-    >>> import graphcore as gc
     >>> a, b = gc.constant([[4.0, 2.0], [2.0, 5.0]], ("row", "col")), gc.constant([8.0, 8.0], "row")
     >>> gc.compile([], gc.linalg.cho_solve(gc.linalg.cholesky(a), b))()
     array([1.5, 1. ])
@@ -208,7 +199,6 @@ def solve_tridiagonal(
 ) -> Tensor:
     """Solution of `lower[i] x[i-1] + diagonal[i] x[i] + upper[i] x[i+1] = b[i]` along `dim`.
 
-    >>> import graphcore as gc
     >>> one, b = gc.ones({"cell": 3}), gc.constant([5.0, 10.0, 9.0], "cell")
     >>> gc.compile([], gc.linalg.solve_tridiagonal(one, 3 * one, one, b, "cell"))()
     array([0.9047619 , 2.28571429, 2.23809524])
@@ -229,7 +219,6 @@ def inv(x: Operand, dims: Sequence[str] = ROW_COL, *, check: bool = True) -> Ten
     A singular matrix is an error at the call; without `check` its inverse is nan. A product with an
     inverse is computed as a solve.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([[2.0, 0.0], [1.0, 4.0]], ("row", "col"))
     >>> gc.compile([], gc.linalg.inv(x))()
     array([[ 0.5  ,  0.   ],
@@ -256,7 +245,6 @@ def polyfit(
 
     As `numpy.polyfit`.
 
-    >>> import graphcore as gc
     >>> x, y = gc.constant([0.0, 1.0, 2.0], "t"), gc.constant([1.0, 3.0, 5.0], "t")
     >>> gc.linalg.polyfit(x, y, 1).eval().round(6)
     array([2., 1.])
@@ -278,7 +266,6 @@ def pinv(x: Operand, dims: Sequence[str] = ROW_COL, *, rtol: float | None = None
     Singular values of at most `rtol` times the largest count as 0; by default `rtol` is the
     rounding error to expect. The derivative is that at constant rank.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([[1.0, 2.0], [2.0, 4.0]], ("row", "col"))
     >>> gc.compile([], gc.linalg.pinv(x))().round(6)
     array([[0.04, 0.08],
@@ -300,7 +287,6 @@ def lstsq(
 ) -> Tensor:
     """Minimum-norm least-squares solution of `a x = b`, along the columns of `a`.
 
-    >>> import graphcore as gc
     >>> a = gc.constant([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]], ("row", "col"))
     >>> gc.compile([], gc.linalg.lstsq(a, gc.constant([1.0, 3.0, 5.0], "row")))().round(6)
     array([1., 2.])

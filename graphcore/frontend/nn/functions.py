@@ -25,7 +25,6 @@ def relu(x: Operand) -> Tensor:
 
     The derivative at 0 is 0, as in JAX and PyTorch.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.nn.relu(gc.constant([-1.0, 0.0, 2.0], "row")))()
     array([0., 0., 2.])
     """
@@ -43,7 +42,6 @@ def gelu(x: Operand, approximate: bool = False) -> Tensor:
     The approximate form is `x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3))) / 2`. Source:
     Hendrycks and Gimpel 2016, "Gaussian error linear units".
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.nn.gelu(gc.constant([-1.0, 0.0, 2.0], "row")))().round(4)
     array([-0.1587,  0.    ,  1.9545])
     """
@@ -56,7 +54,6 @@ def gelu(x: Operand, approximate: bool = False) -> Tensor:
 def silu(x: Operand) -> Tensor:
     """`x / (1 + exp(-x))`, elementwise, also called swish.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.nn.silu(gc.constant([-1.0, 0.0, 2.0], "row")))().round(4)
     array([-0.2689,  0.    ,  1.7616])
     """
@@ -82,7 +79,6 @@ def cross_entropy(logits: Operand, labels: Operand, dim: str | None = None) -> T
     `-sum(labels * log_softmax(logits, dim), dim)`. To ignore labels that are negative, as PyTorch
     does -100, write `gc.where(labels < 0, 0, gc.nn.cross_entropy(logits, labels.clip(0), dim))`.
 
-    >>> import graphcore as gc
     >>> logits = gc.constant([[0.0, 0.0], [0.0, 1000.0]], ("batch", "class"))
     >>> labels = gc.constant([1, 0], "batch")
     >>> gc.compile([], gc.nn.cross_entropy(logits, labels, dim="class"))()

@@ -22,7 +22,6 @@ def global_norm(tree: Tree) -> Tensor:
 
     Its derivative at 0 is 0.
 
-    >>> import graphcore as gc
     >>> gc.optimize.global_norm({"w": gc.constant([3.0, 0.0], "row"), "b": 4.0}).eval()
     array(5.)
     """
@@ -43,7 +42,6 @@ def clip_by_global_norm(tree: T, max_norm: Real) -> T:
     Source: Pascanu, Mikolov and Bengio 2013, "On the difficulty of training recurrent neural
     networks".
 
-    >>> import graphcore as gc
     >>> grads = {"w": gc.constant([3.0, 0.0], "row"), "b": gc.constant(4.0)}
     >>> gc.evaluate(gc.optimize.clip_by_global_norm(grads, 1.0))
     {'w': array([0.6, 0. ]), 'b': array(0.8)}

@@ -118,7 +118,6 @@ def sgd(learning_rate: Rates, momentum: Real = 0.0, *, nesterov: bool = False) -
     1964, "Some methods of speeding up the convergence of iteration methods"; Sutskever et al. 2013,
     "On the importance of initialization and momentum in deep learning".
 
-    >>> import graphcore as gc
     >>> w = gc.tensor("w", {"row": 2})
     >>> opt = gc.optimize.sgd(0.1)
     >>> new, state = opt.update(w, gc.grad((w**2).sum(), w), opt.init(w))
@@ -173,7 +172,6 @@ def adam(
 
     The first step has the size of the learning rate:
 
-    >>> import graphcore as gc
     >>> w = gc.tensor("w", {"row": 2})
     >>> opt = gc.optimize.adam(0.1)
     >>> new, state = opt.update(w, gc.grad((w**2).sum(), w), opt.init(w))
@@ -198,7 +196,6 @@ def adamw(
     The running means do not include it. Source: Loshchilov and Hutter 2019, "Decoupled weight decay
     regularization".
 
-    >>> import graphcore as gc
     >>> w = gc.tensor("w", {"row": 2})
     >>> opt = gc.optimize.adamw(0.1, weight_decay=0.5)
     >>> new, state = opt.update(w, gc.grad((w**2).sum(), w), opt.init(w))
@@ -242,7 +239,6 @@ def rmsprop(learning_rate: Rates, decay: Real = 0.9, eps: Real = 1e-8) -> Optimi
     `square = decay * square + (1 - decay) * grad**2`, and `param = param - learning_rate * grad /
     (sqrt(square) + eps)`, as in PyTorch. Source: Tieleman and Hinton 2012, "Lecture 6.5: RMSprop".
 
-    >>> import graphcore as gc
     >>> w = gc.tensor("w", {"row": 2})
     >>> opt = gc.optimize.rmsprop(0.1, decay=0.75)
     >>> new, state = opt.update(w, gc.grad((w**2).sum(), w), opt.init(w))
@@ -284,7 +280,6 @@ def lion(
     then `mean = b2 * mean + (1 - b2) * grad`. Source: Chen et al. 2023, "Symbolic discovery of
     optimization algorithms".
 
-    >>> import graphcore as gc
     >>> w = gc.tensor("w", {"row": 2})
     >>> opt = gc.optimize.lion(0.1)
     >>> new, state = opt.update(w, gc.grad((w**2).sum(), w), opt.init(w))

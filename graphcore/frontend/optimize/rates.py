@@ -67,7 +67,6 @@ def exponential_decay(learning_rate: Real, steps: Real, factor: Real) -> Schedul
 
     `learning_rate * factor**(step / steps)`.
 
-    >>> import graphcore as gc
     >>> gc.optimize.exponential_decay(0.1, 100, 0.5)(200).eval()
     array(0.025)
     """
@@ -86,7 +85,6 @@ def cosine_decay(learning_rate: Real, steps: Real, final: Real = 0.0) -> Schedul
     `final + (learning_rate - final) * (1 + cos(pi * step / steps)) / 2`, one cycle of Loshchilov
     and Hutter 2017, "SGDR: stochastic gradient descent with warm restarts".
 
-    >>> import graphcore as gc
     >>> rate = gc.optimize.cosine_decay(0.1, 100)
     >>> gc.evaluate([rate(0), rate(50), rate(1000)])
     [array(0.1), array(0.05), array(0.)]
@@ -110,7 +108,6 @@ def linear_warmup(steps: Real, then: Real | Schedule) -> Schedule:
     `min((step + 1) / steps, 1) * then(step)`. Source: Goyal et al. 2017, "Accurate, large minibatch
     SGD".
 
-    >>> import graphcore as gc
     >>> rate = gc.optimize.linear_warmup(4, 0.1)
     >>> gc.evaluate([rate(0), rate(3), rate(9)])
     [array(0.025), array(0.1), array(0.1)]

@@ -68,13 +68,9 @@ def bincount(
     Integers that are negative or too large are refused, now or at the call. Counts are int64;
     weights carry derivatives.
 
-    Raises
-    ------
-    GraphError
-        If `x` is not an integer tensor, or has an integer that is negative or not less than `size`.
-        Values that are not known yet are checked at the call.
+    GraphError if `x` is not an integer tensor, or has an integer that is negative or not less than
+    `size`. Values that are not known yet are checked at the call.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.bincount(gc.constant([2, 0, 2], "t"), size=4))()
     array([1, 0, 2, 0])
     """
@@ -123,13 +119,9 @@ def histogram(
     Elements outside the edges, and nan, are ignored. Counts have derivatives with respect to
     weights, not to edges.
 
-    Raises
-    ------
-    GraphError
-        If `x` is complex, if edges are not in increasing order, or if both `range` and edges are
-        given.
+    GraphError if `x` is complex, if edges are not in increasing order, or if both `range` and edges
+    are given.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([0.0, 0.4, 0.5, 2.0], "t")
     >>> gc.compile([], list(gc.histogram(x, 2, range=(0, 1))))()
     [array([2, 1]), array([0. , 0.5, 1. ])]
@@ -226,7 +218,6 @@ def unique(
 ) -> Tensor:
     """The distinct values in ascending order: the first result of `unique_all`.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([3, 1, 3, 2], "t")
     >>> gc.compile([], [gc.unique(x), gc.unique(x, size=4, fill_value=-1)])()
     [array([1, 2, 3]), array([ 1,  2,  3, -1])]
@@ -250,7 +241,6 @@ def unique_all(
     occurs. What is not used is not computed. The derivative of a value goes to its first
     occurrence.
 
-    >>> import graphcore as gc
     >>> gc.compile([], list(gc.unique_all(gc.constant([3, 1, 3, 2], "t"), size=3)))()
     [array([1, 2, 3]), array([1, 3, 0]), array([2, 0, 2, 1]), array([1, 1, 2])]
     """
@@ -294,7 +284,6 @@ def isin(x: Operand, values: Any) -> Tensor:
 
     Values are compared by ==, so nan is never among them.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.isin(gc.constant([3, 1, 5], "row"), [1, 2, 5]))()
     array([False,  True,  True])
     """

@@ -235,13 +235,9 @@ def groupby(
     give a result for each element. A coordinate of a DataArray gives labels, as in
     `x.groupby(da.time.dt.month).mean()`; results that are DataArrays have them.
 
-    Raises
-    ------
-    GraphError
-        If there is no such dim, if a label is missing, or if the number of a group is negative or
-        too large.
+    GraphError if there is no such dim, if a label is missing, or if the number of a group is
+    negative or too large.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([1.0, 2.0, 5.0], "day")
     >>> months = x.groupby([0, 1, 0], 2, "day", name="month")
     >>> gc.compile([], [months.mean(), months - months.mean()])()

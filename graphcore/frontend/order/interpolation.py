@@ -58,12 +58,8 @@ def interp(
 
     Differentiable with respect to all operands; at a point the slope in `x` is that to the right.
 
-    Raises
-    ------
-    GraphError
-        If `x` or `xp` is complex, or if `xp` or `fp` lacks `dim`.
+    GraphError if `x` or `xp` is complex, or if `xp` or `fp` lacks `dim`.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([0.5, 1.5, 9.0], "t")
     >>> gc.compile([], gc.interp(x, [0.0, 1.0, 2.0], [10.0, 20.0, 40.0], dim="point"))()
     array([15., 30., 40.])
@@ -129,7 +125,6 @@ def interpolate_na(x: Operand, dim: str | None = None, points: Operand | None = 
     Before the first and after the last element that is not nan, nan stay. As
     `xarray.DataArray.interpolate_na`.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([1.0, float("nan"), float("nan"), 7.0, float("nan")], "t")
     >>> gc.compile([], gc.interpolate_na(x, "t"))()
     array([ 1.,  3.,  5.,  7., nan])

@@ -45,7 +45,6 @@ def median(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = Fa
     or if there is none. The derivative goes to the middle elements; of tied ones to those that a
     stable sort puts there.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.median(gc.constant([4.0, 1.0, 9.0, 2.0], "t")))()
     array(3.)
     """
@@ -84,12 +83,9 @@ def quantile(
     or if there is none. The derivative goes to the elements on both sides of the quantile; of
     tied ones to those that a stable sort puts there.
 
-    Raises
-    ------
-    GraphError
-        If `x` is complex, if `q` is known now and not between 0 and 1, or if the method is unknown.
+    GraphError if `x` is complex, if `q` is known now and not between 0 and 1, or if the method is
+    unknown.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([[1.0, 2.0, 3.0], [5.0, 4.0, 9.0]], ("row", "t"))
     >>> gc.compile([], gc.quantile(x, [0.25, 0.5], dim="t"))()
     array([[1.5, 4.5],

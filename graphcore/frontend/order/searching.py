@@ -60,7 +60,6 @@ def searchsorted(x: Row, values: Operand, dim: str | None = None, side: Side = "
     largest. Other dims align by name, so each row of `x` is searched for its own values. The dims
     are those of `x` without `dim`, then the new ones of `values`.
 
-    >>> import graphcore as gc
     >>> values = gc.constant([2.0, 9.0], "row")
     >>> gc.compile([], gc.searchsorted([1.0, 2.0, 2.0, 3.0], values, dim="t"))()
     array([1, 4])
@@ -83,12 +82,8 @@ def digitize(x: Operand, bins: Row, dim: str | None = None, right: bool = False)
     With `right`, bins include their right edge instead of their left. Elements below all edges get
     0; elements above, and nan, get the number of edges. The dims of `x` come first.
 
-    Raises
-    ------
-    GraphError
-        If the edges are a list that is not sorted, or a tensor without `dim`.
+    GraphError if the edges are a list that is not sorted, or a tensor without `dim`.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.digitize(gc.constant([0.5, 1.0, 7.0], "t"), [0, 1, 2]))()
     array([1, 2, 3])
     """
@@ -135,7 +130,6 @@ def nonzero(
 
     `x.isel(gc.nonzero(x))` are these elements. Their number is computed, unless a size is given.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([[0, 1, 0], [2, 0, 3]], ("row", "col"))
     >>> gc.compile([], gc.nonzero(x))()
     {'row': array([0, 1, 1]), 'col': array([1, 0, 2])}

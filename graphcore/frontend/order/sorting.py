@@ -53,7 +53,6 @@ def argsort(x: Operand, dim: str | None = None, descending: bool = False) -> Ten
     Ties keep their order. nan counts as the largest: it comes last, or first if `descending`, as in
     JAX.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.argsort(gc.constant([3.0, 1.0, 2.0], "t"), dim="t"))()
     array([1, 2, 0])
     """
@@ -71,7 +70,6 @@ def sort(x: Operand, dim: str | None = None, descending: bool = False) -> Tensor
 
     The derivative goes to where each element came from; ties keep their order.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.sort(gc.constant([3.0, 1.0, 2.0], "t"), dim="t", descending=True))()
     array([3., 2., 1.])
     """
@@ -91,12 +89,8 @@ def top_k(x: Operand, k: Whole, dim: str | None = None) -> TopK:
 
     Of tied elements the first come first; nan counts as the largest.
 
-    Raises
-    ------
-    GraphError
-        If `k` is larger than the size of `dim`.
+    GraphError if `k` is larger than the size of `dim`.
 
-    >>> import graphcore as gc
     >>> top = gc.top_k(gc.constant([3.0, 1.0, 2.0], "t"), 2, dim="t")
     >>> gc.compile([], list(top))()
     [array([3., 2.]), array([0, 2])]
@@ -121,7 +115,6 @@ def rank(x: Operand, dim: str | None = None, pct: bool = False) -> Tensor:
     The result is a float; the rank of nan is nan. Ranks are piecewise constant: their derivative is
     0.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.rank(gc.constant([3.0, 1.0, 3.0], "t"), dim="t"))()
     array([2.5, 1. , 2.5])
     """

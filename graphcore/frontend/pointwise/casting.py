@@ -30,7 +30,6 @@ def astype(x: Operand, dtype: npt.DTypeLike) -> Tensor:
     Complex values are not cast to real dtypes, which would drop the imaginary part: use `x.real` or
     `abs(x)`.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.astype(gc.constant([1.9, -1.9], "row"), "int32"))()
     array([ 1, -1], dtype=int32)
     """

@@ -32,12 +32,8 @@ def select(
     condition and so on. The dtype is the common one of all choices. Values that are not chosen
     contribute nothing to the derivative.
 
-    Raises
-    ------
-    GraphError
-        If there is not one choice for each condition.
+    GraphError if there is not one choice for each condition.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([-2.0, 0.5, 3.0], "row")
     >>> gc.compile([], gc.select([x < 0, x < 1], [-x, x**2], 10.0))()
     array([ 2.  ,  0.25, 10.  ])
@@ -70,12 +66,8 @@ def piecewise(
     Every function is computed for all elements, but only chosen values contribute to the
     derivative. The dtype is the common one of all values.
 
-    Raises
-    ------
-    GraphError
-        If there is not one function for each condition, or one more.
+    GraphError if there is not one function for each condition, or one more.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([-2.0, 0.5, 3.0], "row")
     >>> gc.compile([], gc.piecewise(x, [x < 0, x > 1], [lambda x: -x, 1.0, lambda x: x**2]))()
     array([2.  , 0.25, 1.  ])

@@ -25,7 +25,6 @@ __all__ = [
 def real(x: Operand) -> Tensor:
     """Real part of `x`, in a real dtype.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.real(gc.constant([1 + 2j, 3j], "row")))()
     array([1., 0.])
     """
@@ -36,7 +35,6 @@ def real(x: Operand) -> Tensor:
 def imag(x: Operand) -> Tensor:
     """Imaginary part of `x`, in a real dtype; 0 if `x` is real.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.imag(gc.constant([1 + 2j, 3j], "row")))()
     array([2., 3.])
     """
@@ -50,7 +48,6 @@ def imag(x: Operand) -> Tensor:
 def conjugate(x: Operand) -> Tensor:
     """Complex conjugate of `x`; `x` itself if it is real.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.conj(gc.constant([1 + 2j, 3j], "row")))()
     array([1.-2.j, 0.-3.j])
     """
@@ -64,7 +61,6 @@ conj = conjugate
 def isreal(x: Operand) -> Tensor:
     """Whether the imaginary part of `x` is 0; true for every real number.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.isreal(gc.constant([1 + 2j, 3], "row")))()
     array([False,  True])
     """
@@ -74,7 +70,6 @@ def isreal(x: Operand) -> Tensor:
 def iscomplex(x: Operand) -> Tensor:
     """Whether the imaginary part of `x` is not 0.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.iscomplex(gc.constant([1 + 2j, 3], "row")))()
     array([ True, False])
     """
@@ -88,7 +83,6 @@ def iscomplex(x: Operand) -> Tensor:
 def angle(z: Operand, deg: bool = False) -> Tensor:
     """Angle of a complex number from the positive real axis, in radians, or in degrees if `deg`.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.angle(gc.constant([1j, -1], "row"), deg=True))()
     array([ 90., 180.])
     """

@@ -40,7 +40,6 @@ DOC = """{doc}, elementwise{like}.
 {dims}
 {dtypes} Other dtypes are refused.
 {unknown}
->>> import graphcore as gc
 >>> {operands} = {inputs}
 >>> gc.{path}{name}({operands})
 <Tensor: {result}[{sizes}]>

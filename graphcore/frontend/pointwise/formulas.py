@@ -83,7 +83,6 @@ def where(condition: Operand, x: Operand, y: Operand) -> Tensor:
     common one of `x` and `y`. The condition must be bool. A nan in the value not chosen does not
     reach the result, nor its derivative.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([-1.0, 1.0], "row")
     >>> gc.compile([], gc.where(x > 0, gc.log(x), 0.0))()
     array([0., 0.])
@@ -121,7 +120,6 @@ def clip(x: Operand, min: Operand | None = None, max: Operand | None = None) -> 
     `minimum(maximum(x, min), max)`: where `min` is above `max`, the result is `max`. At a bound the
     derivative is shared evenly.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.clip(gc.constant([-1.0, 0.5, 3.0], "row"), 0, 1))()
     array([0. , 0.5, 1. ])
     """
@@ -141,7 +139,6 @@ def clip(x: Operand, min: Operand | None = None, max: Operand | None = None) -> 
 def round(x: Operand, decimals: int = 0) -> Tensor:
     """`x` rounded to a number of decimals, halves to even, in the same dtype.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([0.125, 2.5], "row")
     >>> gc.compile([], [gc.round(x, 2), gc.round(x)])()
     [array([0.12, 2.5 ]), array([0., 2.])]
@@ -171,7 +168,6 @@ around = round
 def fix(x: Operand) -> Tensor:
     """`x` rounded towards zero: `trunc`.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.fix(gc.constant([1.7, -1.7], "row")))()
     array([ 1., -1.])
     """
@@ -181,7 +177,6 @@ def fix(x: Operand) -> Tensor:
 def divmod(x: Operand, y: Operand) -> tuple[Tensor, Tensor]:
     """Floor of `x / y`, and the remainder, which has the sign of `y`.
 
-    >>> import graphcore as gc
     >>> gc.compile([], list(gc.divmod(gc.constant([7, -7], "row"), 3)))()
     [array([ 2, -3]), array([1, 2])]
     """
@@ -191,7 +186,6 @@ def divmod(x: Operand, y: Operand) -> tuple[Tensor, Tensor]:
 def modf(x: Operand) -> tuple[Tensor, Tensor]:
     """The fraction and the integral part of `x`, both with its sign.
 
-    >>> import graphcore as gc
     >>> gc.compile([], list(gc.modf(gc.constant([1.75, -1.75], "row"))))()
     [array([ 0.75, -0.75]), array([ 1., -1.])]
     """
@@ -203,7 +197,6 @@ def modf(x: Operand) -> tuple[Tensor, Tensor]:
 def ldexp(x: Operand, exponent: Operand) -> Tensor:
     """`x * 2**exponent` for integer exponents, exact unless the result overflows or underflows.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.ldexp(gc.constant([1.0, 3.0], "row"), gc.constant([4, -1], "row")))()
     array([16. ,  1.5])
     """
@@ -215,7 +208,6 @@ def frexp(x: Operand) -> tuple[Tensor, Tensor]:
 
     0, nan and infinities have exponent 0 and are their own mantissa.
 
-    >>> import graphcore as gc
     >>> gc.compile([], list(gc.frexp(gc.constant([8.0, -0.75], "row"))))()
     [array([ 0.5 , -0.75]), array([4, 0], dtype=int32)]
     """
@@ -233,7 +225,6 @@ def frexp(x: Operand) -> tuple[Tensor, Tensor]:
 def float_power(x: Operand, y: Operand) -> Tensor:
     """`x ** y` in float64 or complex128, so that integers may have negative exponents.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.float_power(gc.constant([2, 4], "row"), -1))()
     array([0.5 , 0.25])
     """
@@ -251,7 +242,6 @@ def two_operands(x: Operand, y: Operand) -> tuple[Tensor, Tensor]:
 def positive(x: Operand) -> Tensor:
     """`x` itself; refused for bool, as in NumPy.
 
-    >>> import graphcore as gc
     >>> gc.positive(gc.tensor("x", {"row": 2}))
     <Tensor x: f64[row=2]>
     """
@@ -261,7 +251,6 @@ def positive(x: Operand) -> Tensor:
 def fabs(x: Operand) -> Tensor:
     """`|x|` as a float; refused for complex numbers.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.fabs(gc.constant([-2, 3], "row")))()
     array([2., 3.])
     """
@@ -271,7 +260,6 @@ def fabs(x: Operand) -> Tensor:
 def deg2rad(x: Operand) -> Tensor:
     """Degrees as radians: `x * pi / 180`.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.deg2rad(gc.constant([90.0, 180.0], "row")))()
     array([1.57079633, 3.14159265])
     """
@@ -281,7 +269,6 @@ def deg2rad(x: Operand) -> Tensor:
 def rad2deg(x: Operand) -> Tensor:
     """Radians as degrees: `x * 180 / pi`.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.rad2deg(gc.constant([0.5, 1.0], "row")))()
     array([28.64788976, 57.29577951])
     """
@@ -294,7 +281,6 @@ radians, degrees = deg2rad, rad2deg
 def sinc(x: Operand) -> Tensor:
     """`sin(pi * x) / (pi * x)`, and 1 at 0.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.sinc(gc.constant([0.0, 0.5], "row")))()
     array([1.        , 0.63661977])
     """
@@ -320,7 +306,6 @@ def nan_to_num(
 ) -> Tensor:
     """`x` with nan and infinities replaced by numbers.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([1.0, float("nan"), float("inf")], "row")
     >>> gc.compile([], gc.nan_to_num(x, posinf=9.0))()
     array([1., 0., 9.])
@@ -339,7 +324,6 @@ def nan_to_num(
 def isposinf(x: Operand) -> Tensor:
     """Whether `x` is positive infinity.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.isposinf(gc.constant([1.0, float("inf"), -float("inf")], "row")))()
     array([False,  True, False])
     """
@@ -351,7 +335,6 @@ def isposinf(x: Operand) -> Tensor:
 def isneginf(x: Operand) -> Tensor:
     """Whether `x` is negative infinity.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.isneginf(gc.constant([1.0, float("inf"), -float("inf")], "row")))()
     array([False, False,  True])
     """
@@ -372,7 +355,6 @@ def isclose(
 ) -> Tensor:
     """Whether `|x - y| <= atol + rtol * |y|`; equal infinities are close.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.isclose(gc.constant([0.5, 0.5 + 1e-9, 0.6], "row"), 0.5))()
     array([ True,  True, False])
     """

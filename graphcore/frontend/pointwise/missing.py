@@ -20,7 +20,6 @@ __all__ = [
 def fillna(x: Operand, value: Operand) -> Tensor:
     """`x` with nan replaced by `value`, which broadcasts by name; the dims of `x` come first.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([1.0, float("nan")], "t")
     >>> gc.compile([], gc.fillna(x, 0))()
     array([1., 0.])
@@ -32,7 +31,6 @@ def fillna(x: Operand, value: Operand) -> Tensor:
 def isnull(x: Operand) -> Tensor:
     """Whether an element is missing, that is, nan; never for integers and bool.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.isnull(gc.constant([1.0, float("nan")], "row")))()
     array([False,  True])
     """
@@ -42,7 +40,6 @@ def isnull(x: Operand) -> Tensor:
 def notnull(x: Operand) -> Tensor:
     """Whether an element is not missing, that is, not nan; always for integers and bool.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.notnull(gc.constant([1.0, float("nan")], "row")))()
     array([ True, False])
     """

@@ -41,12 +41,8 @@ def dot(*xs: Operand, dim: Dim = None) -> Tensor:
     The result has the dims that remain, in order of first appearance, and the operands' common
     dtype. A dim that no operand has is refused.
 
-    Raises
-    ------
-    GraphError
-        If no operand has one of the dims to sum over.
+    GraphError if no operand has one of the dims to sum over.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([[1, 2], [3, 4]], ("batch", "feature"))
     >>> w = gc.constant([[1, 0, 2], [0, 1, 2]], ("feature", "out"))
     >>> gc.compile([], [gc.dot(x, w), gc.dot(x, w, dim=...)])()
@@ -85,7 +81,6 @@ def cross(x: Operand, y: Operand, dim: str | None = None) -> Tensor:
     Where both have size 2, the result is the third component of the product alone, without `dim`. A
     size known only at the call must be 3.
 
-    >>> import graphcore as gc
     >>> x, y = gc.constant([1, 0, 0], "axis"), gc.constant([0, 1, 0], "axis")
     >>> gc.compile([], gc.cross(x, y, "axis"))()
     array([0, 0, 1])
@@ -125,13 +120,9 @@ def einsum(spec: str, *xs: Operand) -> Tensor:
     Dims listed before the arrow and not after it are summed over. Dims that are not listed at all
     are batch: they come first in the result, or where `...` stands in it.
 
-    Raises
-    ------
-    GraphError
-        If the equation has no arrow, if an operand lacks a listed dim, or if no operand
-        lists a dim of the result.
+    GraphError if the equation has no arrow, if an operand lacks a listed dim, or if no operand
+    lists a dim of the result.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([[1, 2], [3, 4]], ("row", "inner"))
     >>> y = gc.constant([[1, 0, 2], [0, 1, 2]], ("inner", "col"))
     >>> gc.compile([], gc.einsum("row inner, inner col -> col row", x, y))()

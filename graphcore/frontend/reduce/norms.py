@@ -41,12 +41,8 @@ def norm(
     Frobenius norm. The derivative at a zero vector is 0; for `ord` other than 2 it is also 0 with
     respect to elements that are 0. The norm of no elements is 0, or inf if `ord` is negative.
 
-    Raises
-    ------
-    GraphError
-        If `ord` is not a number.
+    GraphError if `ord` is not a number.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([3.0, -4.0], "row")
     >>> gc.compile([], [gc.norm(x), gc.norm(x, ord=1), gc.norm(x, ord=float("inf"))])()
     [array(5.), array(7.), array(4.)]

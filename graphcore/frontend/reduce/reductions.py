@@ -71,7 +71,6 @@ def sum(
 
     Small integers and bool are widened, as in NumPy. The sum of no elements is 0.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([[1, 2, 3], [4, 5, 6]], ("row", "col"))
     >>> gc.compile([], [gc.sum(x), gc.sum(x, dim="row"), gc.sum(x, dim="col", where=x > 1)])()
     [array(21), array([5, 7, 9]), array([ 5, 15])]
@@ -93,7 +92,6 @@ def prod(
 
     Small integers and bool are widened, as in NumPy. The product of no elements is 1.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([[1, 2, 3], [4, 5, 6]], ("row", "col"))
     >>> gc.compile([], gc.prod(x, dim="row"))()
     array([ 4, 10, 18])
@@ -120,7 +118,6 @@ def mean(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = Fals
 
     Floats keep their dtype, all others become float64. The mean of no elements is nan.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([[1.0, 2.0], [float("nan"), 6.0]], ("row", "col"))
     >>> gc.compile([], [gc.mean(x, dim="row"), gc.mean(x, skipna=True)])()
     [array([nan,  4.]), array(3.)]
@@ -142,7 +139,6 @@ def var(
     The dtype is that of the mean, and real where `x` is complex. The count is that of the elements
     not left out; the variance is nan where the count is not larger than `ddof`.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([1.0, 2.0, 6.0], "row")
     >>> gc.compile([], [gc.var(x), gc.var(x, ddof=1)])()
     [array(4.66666667), array(7.)]
@@ -163,7 +159,6 @@ def std(
 
     Where all elements are equal the derivative is 0.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.std(gc.constant([2.0, 4.0, 4.0, 6.0], "row")))().round(6)
     np.float64(1.414214)
     """
@@ -188,7 +183,6 @@ def max(
     `where` or `skipna` leave no element the result is nan, so `where` without `initial` is refused
     for integers, which have no nan.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([[3.0, 1.0], [2.0, 4.0]], ("row", "col"))
     >>> gc.compile([], [gc.max(x), gc.max(x, dim="row"), gc.max(x, dim="row", initial=3.5)])()
     [array(4.), array([3., 4.]), array([3.5, 4. ])]
@@ -212,7 +206,6 @@ def min(
     `where` or `skipna` leave no element the result is nan, so `where` without `initial` is refused
     for integers, which have no nan.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([[3.0, 1.0], [2.0, 4.0]], ("row", "col"))
     >>> gc.compile([], [gc.min(x), gc.min(x, dim="row"), gc.min(x, dim="row", where=x > 1)])()
     [array(1.), array([2., 1.]), array([2., 4.])]
@@ -225,7 +218,6 @@ def min(
 def ptp(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False) -> Tensor:
     """Peak to peak over dims: the largest element minus the smallest.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.ptp(gc.constant([[3, 1], [2, 6]], ("row", "col")), dim="row"))()
     array([1, 5])
     """
@@ -237,7 +229,6 @@ def ptp(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = False
 def any(x: Operand, dim: Dim = None, *, where: Mask = None) -> Tensor:
     """Whether any element over dims is true, that is, not 0.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([[0, 1], [0, 2]], ("row", "col"))
     >>> gc.compile([], [gc.any(x), gc.any(x > 1, dim="row")])()
     [array(True), array([False,  True])]
@@ -249,7 +240,6 @@ def any(x: Operand, dim: Dim = None, *, where: Mask = None) -> Tensor:
 def all(x: Operand, dim: Dim = None, *, where: Mask = None) -> Tensor:
     """Whether all elements over dims are true, that is, not 0.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([[0, 1], [0, 2]], ("row", "col"))
     >>> gc.compile([], [gc.all(x), gc.all(x > 0, dim="row")])()
     [array(False), array([False,  True])]
@@ -261,7 +251,6 @@ def all(x: Operand, dim: Dim = None, *, where: Mask = None) -> Tensor:
 def count(x: Operand, dim: Dim = None, *, where: Mask = None) -> Tensor:
     """Number of elements over dims that are not nan, in int64.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([[1.0, float("nan")], [2.0, 3.0]], ("row", "col"))
     >>> gc.compile([], gc.count(x, dim="row"))()
     array([2, 1])
@@ -282,7 +271,6 @@ def argmax(
     A nan counts as the largest unless it is left out. The result is int64, and -1 where no element
     is left (as `jax.numpy.nanargmax`); it has no derivative. An empty dim is refused.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([[3, 1, 9], [2, 7, 5]], ("row", "col"))
     >>> gc.compile([], [gc.argmax(x, dim="row"), gc.argmax(x)])()
     [array([0, 1, 0]), array(2)]
@@ -304,7 +292,6 @@ def argmin(
     A nan counts as the smallest unless it is left out. The result is int64, and -1 where no element
     is left (as `jax.numpy.nanargmin`); it has no derivative. An empty dim is refused.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([[3, 1, 9], [2, 7, 5]], ("row", "col"))
     >>> gc.compile([], [gc.argmin(x, dim="col"), gc.argmin(x)])()
     [array([1, 0]), array(1)]

@@ -42,7 +42,6 @@ def cumsum(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = Fa
 
     Small integers and bool are widened, as in NumPy. Elements left out add nothing.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([[1, 2, 3], [4, 5, 6]], ("row", "col"))
     >>> gc.compile([], gc.cumsum(x, dim="col"))()
     array([[ 1,  3,  6],
@@ -57,7 +56,6 @@ def cumprod(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = F
 
     Small integers and bool are widened, as in NumPy. Elements left out change nothing.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([[1, 2, 3], [4, 5, 6]], ("row", "col"))
     >>> gc.compile([], gc.cumprod(x, dim="col"))()
     array([[  1,   2,   6],
@@ -88,7 +86,6 @@ def accumulate(data: Masked, op: Op, neutral: complex, dim: Dim, skipna: bool) -
 def cumulative_sum(x: Operand, dim: str | None = None, *, include_initial: bool = False) -> Tensor:
     """Running sum along one dim; `include_initial` starts it with 0, so the dim is one longer.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([1, 2, 3], "t")
     >>> gc.compile([], gc.cumulative_sum(x, "t", include_initial=True))()
     array([0, 1, 3, 6])
@@ -105,7 +102,6 @@ def cumulative_sum(x: Operand, dim: str | None = None, *, include_initial: bool 
 def cumulative_prod(x: Operand, dim: str | None = None, *, include_initial: bool = False) -> Tensor:
     """Running product along one dim; `include_initial` starts it with 1, so the dim is one longer.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([1, 2, 3], "t")
     >>> gc.compile([], gc.cumulative_prod(x, "t", include_initial=True))()
     array([1, 1, 2, 6])
@@ -127,7 +123,6 @@ def cummax(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = Fa
     After a nan the result is nan, unless it is left out; before the first element counted it is nan
     as well. Tied elements share the derivative evenly. As `numpy.maximum.accumulate`.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.cummax(gc.constant([1, 3, 2, 5], "t"), "t"))()
     array([1, 3, 3, 5])
     """
@@ -141,7 +136,6 @@ def cummin(x: Operand, dim: Dim = None, *, where: Mask = None, skipna: bool = Fa
     After a nan the result is nan, unless it is left out; before the first element counted it is nan
     as well. Tied elements share the derivative evenly. As `numpy.minimum.accumulate`.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.cummin(gc.constant([4, 3, 5, 1], "t"), "t"))()
     array([4, 3, 3, 1])
     """
@@ -157,7 +151,6 @@ def logcumsumexp(
     The result is -inf as long as all of `x` is. Floats keep their dtype; elements left out add
     nothing.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.special.logcumsumexp(gc.constant([0.0, 0.0, 1000.0], "t"), dim="t"))()
     array([0.00000000e+00, 6.93147181e-01, 1.00000000e+03])
     """
@@ -172,7 +165,6 @@ def logcumsumexp(
 def ffill(x: Operand, dim: str | None = None, limit: int | None = None) -> Tensor:
     """`x` with nan replaced by the last value before it along `dim`; leading nan stay.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([1.0, float("nan"), 3.0, float("nan")], "t")
     >>> gc.compile([], gc.ffill(x, "t"))()
     array([1., 1., 3., 3.])
@@ -198,7 +190,6 @@ def ffill(x: Operand, dim: str | None = None, limit: int | None = None) -> Tenso
 def bfill(x: Operand, dim: str | None = None, limit: int | None = None) -> Tensor:
     """`x` with nan replaced by the next value after it along `dim`; trailing nan stay.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([1.0, float("nan"), 3.0, float("nan")], "t")
     >>> gc.compile([], gc.bfill(x, "t"))()
     array([ 1.,  3.,  3., nan])

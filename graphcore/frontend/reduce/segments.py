@@ -128,7 +128,6 @@ def segment_sum(
 
     Small integers and bool are widened, as in NumPy.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([1.0, 2.0, 3.0], "row")
     >>> gc.compile([], gc.segment_sum(x, [0, 2, 0], 3, dim="row", name="group"))()
     array([4., 0., 2.])
@@ -145,7 +144,6 @@ def segment_prod(
 
     Small integers and bool are widened, as in NumPy. The derivative is exact where elements are 0.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([1.0, 2.0, 3.0], "row")
     >>> gc.compile([], gc.segment_prod(x, [0, 2, 0], 3, dim="row"))()
     array([3., 1., 2.])
@@ -160,7 +158,6 @@ def segment_mean(
 ) -> Tensor:
     """Mean of each segment; nan for an empty one.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([1.0, 2.0, 3.0], "row")
     >>> gc.compile([], gc.segment_mean(x, [0, 2, 0], 3, dim="row"))()
     array([ 2., nan,  2.])
@@ -181,7 +178,6 @@ def segment_max(
     For integers an empty segment gives the lowest value of their dtype. Tied elements share the
     derivative evenly.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([1.0, 2.0, 3.0], "row")
     >>> gc.compile([], gc.segment_max(x, [0, 2, 0], 3, dim="row"))()
     array([  3., -inf,   2.])
@@ -198,7 +194,6 @@ def segment_min(
     For integers an empty segment gives the highest value of their dtype. Tied elements share the
     derivative evenly.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([1.0, 2.0, 3.0], "row")
     >>> gc.compile([], gc.segment_min(x, [0, 2, 0], 3, dim="row"))()
     array([ 1., inf,  2.])

@@ -55,7 +55,6 @@ __all__ = [
 def transpose(x: Operand, *dims: Any, missing_dims: MissingDims = "raise") -> Tensor:
     """`x` with its dims in another order.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([[1, 2, 3], [4, 5, 6]], ("row", "col"))
     >>> gc.compile([], gc.transpose(x, "col", "row"))()
     array([[1, 4],
@@ -89,12 +88,8 @@ def in_order(x: Node, dims: Iterable[str]) -> Node:
 def rename(x: Operand, names: Mapping[str, str] | None = None, /, **names_kwargs: str) -> Tensor:
     """`x` with other names for some dims, all renamed at once, so that names can be swapped.
 
-    Raises
-    ------
-    GraphError
-        If the names after renaming are not distinct.
+    GraphError if the names after renaming are not distinct.
 
-    >>> import graphcore as gc
     >>> gc.rename(gc.tensor("x", {"row": 2, "col": 3}), {"row": "col", "col": "row"})
     <Tensor: f64[col=2, row=3]>
     """
@@ -106,7 +101,6 @@ def swap_dims(x: Operand, names: Mapping[str, str] | None = None, /, **dims_kwar
 
     A coordinate that has the new name labels the dim, if the argument of the call has one.
 
-    >>> import graphcore as gc
     >>> gc.swap_dims(gc.tensor("x", {"row": 2, "col": 3}), row="place")
     <Tensor: f64[place=2, col=3]>
     """
@@ -160,7 +154,6 @@ def expand_dims(
 ) -> Tensor:
     """`x` repeated along new dims, which come first.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([1, 2], "col")
     >>> gc.compile([], gc.expand_dims(x, copy=3))()
     array([[1, 2],
@@ -228,7 +221,6 @@ def broadcast_like(
 
     A dim of both must have one size; a size-1 dim is never stretched.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([1, 2, 3], "col")
     >>> gc.compile([], gc.broadcast_like(x, gc.zeros({"row": 2, "col": 3})))()
     array([[1, 2, 3],
@@ -245,7 +237,6 @@ def broadcast_like(
 def broadcast(*xs: Operand, exclude: str | Iterable[str] | None = None) -> tuple[Tensor, ...]:
     """All operands with the dims of all, in order of first appearance.
 
-    >>> import graphcore as gc
     >>> x, y = gc.constant([1, 2], "row"), gc.constant([3, 4, 5], "col")
     >>> gc.compile([], list(gc.broadcast(x, y)))()
     [array([[1, 1, 1],
@@ -292,12 +283,8 @@ def broadcast_all(nodes: Sequence[Node], exclude: object = None) -> tuple[Tensor
 def squeeze(x: Operand, dim: Dim = None) -> Tensor:
     """`x` without dims of size 1.
 
-    Raises
-    ------
-    GraphError
-        If a dim does not have size 1: now if its size is known, else at the call.
+    GraphError if a dim does not have size 1: now if its size is known, else at the call.
 
-    >>> import graphcore as gc
     >>> gc.squeeze(gc.tensor("x", {"batch": None, "row": 1, "col": 3}))
     <Tensor: f64[batch, col=3]>
     """
@@ -326,7 +313,6 @@ def concat(xs: Iterable[Operand], dim: str) -> Tensor:
     A tensor without `dim` counts as one element along it; if none has it, it is new and comes
     first. Other dims broadcast by name, in order of first appearance; dtypes promote.
 
-    >>> import graphcore as gc
     >>> x, y = gc.constant([[1, 2], [3, 4]], ("row", "col")), gc.constant([5, 6], "col")
     >>> gc.compile([], gc.concat([x, y], dim="row"))()
     array([[1, 2],
@@ -368,12 +354,8 @@ def stack(
 
     Of a list of tensors, `gc.stack([x, y], "new")`, they are joined along one new first dim.
 
-    Raises
-    ------
-    GraphError
-        If a new dim has the name of one that remains, or if a dim is repeated.
+    GraphError if a new dim has the name of one that remains, or if a dim is repeated.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([[1, 2, 3], [4, 5, 6]], ("row", "col"))
     >>> gc.compile([], gc.stack(x, pixel=("col", "row")))()
     array([1, 4, 2, 5, 3, 6])
@@ -410,12 +392,8 @@ def unstack(
 ) -> Tensor:
     """`x` with a dim split into new last dims, in row-major order.
 
-    Raises
-    ------
-    GraphError
-        If the sizes do not multiply to that of the dim, or if several are open.
+    GraphError if the sizes do not multiply to that of the dim, or if several are open.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([1, 2, 3, 4, 5, 6], "pixel")
     >>> gc.compile([], gc.unstack(x, pixel={"row": 2, "col": None}))()
     array([[1, 2, 3],

@@ -48,13 +48,9 @@ def rearrange(pattern: str, x: Operand, /, **sizes: SizeLike) -> Tensor:
     that are not listed at all are batch: they come first in the result, or where `...` stands in
     it.
 
-    Raises
-    ------
-    GraphError
-        If the pattern is not valid, or if a name does not occur once on each side. If the sizes of
-        parts do not multiply to that of the dim.
+    GraphError if the pattern is not valid, or if a name does not occur once on each side. If the
+    sizes of parts do not multiply to that of the dim.
 
-    >>> import graphcore as gc
     >>> x = gc.tensor("x", {"batch": None, "y": 6, "x": 4, "channel": 3})
     >>> gc.rearrange("(h dh)=y (w dw)=x channel -> h w (dh dw channel)=patch", x, dh=2, dw=2)
     <Tensor: f64[batch, h=3, w=2, patch=12]>

@@ -60,7 +60,6 @@ def convolve(x: Operand, y: Operand, dim: Dim = None, mode: ConvolveMode = "full
     Other dims align by name. The cost is the product of both sizes. `gc.conv` is the convolution of
     neural networks, which does not flip `y`.
 
-    >>> import graphcore as gc
     >>> x, y = gc.constant([1.0, 2.0, 3.0], "time"), gc.constant([1.0, 10.0], "time")
     >>> gc.compile([], [gc.signal.convolve(x, y, "time", mode) for mode in ("full", "valid")])()
     [array([ 1., 12., 23., 30.]), array([12., 23.])]
@@ -79,7 +78,6 @@ def correlate(x: Operand, y: Operand, dim: Dim = None, mode: ConvolveMode = "ful
 
     The first k of "full" is 1 - size of `y`: there only the last element of `y` overlaps `x`.
 
-    >>> import graphcore as gc
     >>> x, y = gc.constant([1.0, 2.0, 3.0], "time"), gc.constant([1.0, 10.0], "time")
     >>> gc.compile([], gc.signal.correlate(x, y, "time"))()
     array([10., 21., 32.,  3.])
@@ -98,7 +96,6 @@ def fftconvolve(x: Operand, y: Operand, dim: Dim = None, mode: ConvolveMode = "f
 
     The rounding error is relative to the largest elements: sums that should be 0 are not exactly 0.
 
-    >>> import graphcore as gc
     >>> x, y = gc.constant([1.0, 2.0, 3.0], "time"), gc.constant([1.0, 10.0], "time")
     >>> gc.compile([], gc.signal.fftconvolve(x, y, "time"))().round(6)
     array([ 1., 12., 23., 30.])
@@ -184,7 +181,6 @@ def hann(
 ) -> Tensor:
     """The Hann window, `(1 - cos(2 pi k / n)) / 2`, along one dim.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.signal.hann(5, dim="time"))().round(6)
     array([0. , 0.5, 1. , 0.5, 0. ])
     """
@@ -203,7 +199,6 @@ def hamming(
 ) -> Tensor:
     """The Hamming window, `0.54 - 0.46 cos(2 pi k / n)`, along one dim.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.signal.hamming(5, dim="time"))().round(6)
     array([0.08, 0.54, 1.  , 0.54, 0.08])
     """
@@ -222,7 +217,6 @@ def blackman(
 ) -> Tensor:
     """The Blackman window, `0.42 - 0.5 cos(2 pi k / n) + 0.08 cos(4 pi k / n)`, along one dim.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.signal.blackman(6, dim="time", sym=False))().round(6)
     array([-0.  ,  0.13,  0.63,  1.  ,  0.63,  0.13])
     """
@@ -241,7 +235,6 @@ def bartlett(
 ) -> Tensor:
     """The Bartlett window, the triangle `1 - |2 k / n - 1|`, along one dim.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.signal.bartlett(5, dim="time"))()
     array([0. , 0.5, 1. , 0.5, 0. ])
     """

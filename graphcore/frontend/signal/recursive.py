@@ -30,7 +30,6 @@ __all__ = ["detrend", "lfilter"]
 def detrend(x: Operand, dim: str | None = None, type: str = "linear") -> Tensor:
     """`x` without its linear trend along a dim, or without its mean, as `scipy.signal.detrend`.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.signal.detrend(gc.constant([1.0, 4.0, 5.0, 8.0], "t")))().round(6)
     array([-0.2,  0.6, -0.6,  0.2])
     """
@@ -63,7 +62,6 @@ def lfilter(
     `a[0] y[n] = b[0] x[n] + b[1] x[n-1] + ... - a[1] y[n-1] - ...`, with zeros before the first
     element; differentiable in all operands. Computed in the transposed direct form II.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([1.0, 0.0, 0.0, 0.0], "t")
     >>> gc.compile([], gc.signal.lfilter([1.0], [1.0, -0.5], x))()
     array([1.   , 0.5  , 0.25 , 0.125])

@@ -40,7 +40,6 @@ def integer_within(name: str, value: int, least: int, most: int) -> int:
 def log_expit(x: Operand) -> Tensor:
     """`log(1 / (1 + e ** -x))`, the logarithm of the sigmoid, accurate in both tails.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.special.log_expit(gc.constant([-800.0, 0.0], "row")))()
     array([-8.00000000e+02, -6.93147181e-01])
     """
@@ -54,7 +53,6 @@ def log_expit(x: Operand) -> Tensor:
 def polygamma(n: int, x: Operand) -> Tensor:
     """The n-th derivative of `digamma` at `x`, for an integer `n` known when the graph is built.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.special.polygamma(1, gc.constant([1.0, 2.0], "row")))()
     array([1.64493407, 0.64493407])
     """
@@ -71,7 +69,6 @@ def multigammaln(a: Operand, d: int) -> Tensor:
 
     The sum of `gammaln(a - j / 2)` for j = 0, ..., d - 1, plus `d * (d - 1) / 4 * log(pi)`.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.special.multigammaln(gc.constant([2.0, 4.0], "row"), 3))()
     array([1.59631259, 5.40297508])
     """
@@ -91,7 +88,6 @@ def multigammaln(a: Operand, d: int) -> Tensor:
 def expn(n: int, x: Operand) -> Tensor:
     """The integral of `e ** (-x * t) / t ** n` over t from 1 to infinity, for an integer `n`.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.special.expn(2, gc.constant([0.0, 1.0], "row")))()
     array([1.        , 0.14849551])
     """
@@ -105,7 +101,6 @@ def expn(n: int, x: Operand) -> Tensor:
 def huber(delta: Operand, r: Operand) -> Tensor:
     """`r ** 2 / 2` where `|r| <= delta`, continued linearly beyond; inf for negative `delta`.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.special.huber(1.0, gc.constant([0.5, 3.0], "row")))()
     array([0.125, 2.5  ])
     """
@@ -123,7 +118,6 @@ def huber(delta: Operand, r: Operand) -> Tensor:
 def pseudo_huber(delta: Operand, r: Operand) -> Tensor:
     """`delta ** 2 * (sqrt(1 + (r / delta) ** 2) - 1)`, a smooth `huber`; inf for negative `delta`.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.special.pseudo_huber(1.0, gc.constant([0.5, 3.0], "row")))()
     array([0.11803399, 2.16227766])
     """

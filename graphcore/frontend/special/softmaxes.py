@@ -28,7 +28,6 @@ def softmax(x: Operand, dim: Dim = None, *, where: Mask = None) -> Tensor:
     The dims stay. Floats keep their dtype. Elements left out get 0. Without `dim` all elements
     together sum to 1, as in SciPy; PyTorch and JAX mean one dim.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([[0.0, 0.0], [0.0, 1000.0]], ("batch", "class"))
     >>> gc.compile([], gc.special.softmax(x, dim="class"))()
     array([[0.5, 0.5],
@@ -44,7 +43,6 @@ def log_softmax(x: Operand, dim: Dim = None, *, where: Mask = None) -> Tensor:
     The dims stay. Floats keep their dtype. Elements left out get -inf. Without `dim` it is over all
     elements together, as in SciPy; PyTorch and JAX mean one dim.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([[0.0, 0.0], [0.0, 1000.0]], ("batch", "class"))
     >>> gc.compile([], gc.special.log_softmax(x, dim="class"))()
     array([[-6.93147181e-01, -6.93147181e-01],
@@ -61,7 +59,6 @@ def logsumexp(x: Operand, dim: Dim = None, *, where: Mask = None) -> Tensor:
 
     The dims are removed. Floats keep their dtype.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([[0.0, 0.0], [0.0, 1000.0]], ("batch", "class"))
     >>> gc.compile([], gc.special.logsumexp(x, dim="class"))()
     array([6.93147181e-01, 1.00000000e+03])

@@ -36,12 +36,8 @@ BUILT_IN = (Base, list, tuple, dict, str, bytes, int, float, complex, np.ndarray
 def map(function: Callable[..., Any], tree: Anything, *trees: Anything) -> Anything:
     """`function` of each leaf of a tree, and of the leaves of others at the same places.
 
-    Raises
-    ------
-    GraphError
-        If the structures differ.
+    GraphError if the structures differ.
 
-    >>> import graphcore as gc
     >>> params, slopes = {"w": 1.0, "b": [2.0]}, {"w": 10.0, "b": [20.0]}
     >>> gc.tree.map(lambda p, g: p - 0.1 * g, params, slopes)
     {'w': 0.0, 'b': [0.0]}
@@ -74,7 +70,6 @@ def flatten(tree: Anything) -> tuple[list[Any], Structure]:
 
     Structures are equal if the trees are built alike.
 
-    >>> import graphcore as gc
     >>> leaves, structure = gc.tree.flatten({"w": 1.0, "b": [2.0, 3.0]})
     >>> leaves
     [1.0, 2.0, 3.0]
@@ -93,7 +88,6 @@ def flatten(tree: Anything) -> tuple[list[Any], Structure]:
 def unflatten(structure: Structure, leaves: Iterable[Anything]) -> Anything:
     """The tree of a structure that `flatten` found, with these leaves in order.
 
-    >>> import graphcore as gc
     >>> gc.tree.unflatten(gc.tree.flatten([1, (2, 3)])[1], "abc")
     ['a', ('b', 'c')]
     """
@@ -115,7 +109,6 @@ def count(structure: Structure) -> int:
 def leaves(tree: Anything) -> list[Any]:
     """The leaves of a tree, in order.
 
-    >>> import graphcore as gc
     >>> gc.tree.leaves({"w": 1.0, "b": [2.0, 3.0]})
     [1.0, 2.0, 3.0]
     """
@@ -139,12 +132,8 @@ def register(
     `field(metadata={"static": True})`. The two functions are those of JAX's
     `register_pytree_node`.
 
-    Raises
-    ------
-    GraphError
-        If objects of the class are leaves or trees already.
+    GraphError if objects of the class are leaves or trees already.
 
-    >>> import graphcore as gc
     >>> class Line:
     ...     def __init__(self, slope, start):
     ...         self.slope, self.start = slope, start

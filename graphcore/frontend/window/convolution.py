@@ -78,12 +78,8 @@ def conv(
     the remaining dims of `x`, then those that only the kernel has, which are outputs. A grouped
     convolution has a batch dim `group`. In a depthwise one the batch dim is `channel`.
 
-    Raises
-    ------
-    GraphError
-        If a dim of the kernel, or one to contract, does not exist.
+    GraphError if a dim of the kernel, or one to contract, does not exist.
 
-    >>> import graphcore as gc
     >>> x, kernel = gc.constant([1, 2, 3, 4], "time"), gc.constant([1, 10], "time")
     >>> gc.compile([], [gc.conv(x, kernel, "time"), gc.conv(x, kernel, "time", padding="full")])()
     [array([21, 32, 43]), array([10, 21, 32, 43,  4])]
@@ -131,7 +127,6 @@ def conv_transpose(
 
     Each element of `x` adds a multiple of the kernel to the result.
 
-    >>> import graphcore as gc
     >>> x, kernel = gc.constant([1, 2, 3], "time"), gc.constant([1, 10], "time")
     >>> gc.compile([], gc.conv_transpose(x, kernel, "time"))()
     array([ 1, 12, 23, 30])
@@ -181,7 +176,6 @@ def max_pool(
 ) -> Tensor:
     """Maximum of each window along some dims; tied elements share its derivative evenly.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([1.0, 5.0, 2.0, 3.0], "time")
     >>> gc.compile([], gc.max_pool(x, {"time": 2}))()
     array([5., 3.])
@@ -210,7 +204,6 @@ def mean_pool(
 ) -> Tensor:
     """Mean of each window along some dims.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([1.0, 5.0, 2.0, 3.0], "time")
     >>> gc.compile([], gc.mean_pool(x, {"time": 2}))()
     array([3. , 2.5])

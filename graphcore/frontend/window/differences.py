@@ -37,7 +37,6 @@ def diff(x: Operand, dim: str | None = None, n: int = 1) -> Tensor:
 
     For bool: whether an element differs from the one before, as in NumPy.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([1, 2, 4, 7], "t")
     >>> gc.compile([], [gc.diff(x, "t"), gc.diff(x, "t", n=2)])()
     [array([1, 2, 3]), array([1, 1])]
@@ -83,7 +82,6 @@ def trapezoid(
 ) -> Tensor:
     """Integral of `y` along `dim` by the trapezoidal rule.
 
-    >>> import graphcore as gc
     >>> gc.compile([], gc.trapezoid(gc.constant([0.0, 1.0, 4.0], "t"), dx=0.5, dim="t"))()
     array(1.5)
     """
@@ -110,7 +108,6 @@ def cumulative_trapezoid(
 
     As `scipy.integrate.cumulative_trapezoid`.
 
-    >>> import graphcore as gc
     >>> y = gc.constant([0.0, 1.0, 4.0], "t")
     >>> gc.compile([], gc.cumulative_trapezoid(y, dx=0.5, dim="t"))()
     array([0.25, 1.5 ])
@@ -162,12 +159,8 @@ def gradient(
     In the interior, central differences, for uneven spacing weighted by the opposite distances; at
     the ends, one-sided differences. As `numpy.gradient`.
 
-    Raises
-    ------
-    GraphError
-        If `dim` has fewer than `edge_order + 1` points.
+    GraphError if `dim` has fewer than `edge_order + 1` points.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([1, 2, 4, 7], "t")
     >>> gc.compile([], gc.gradient(x, "t"))()
     array([1. , 1.5, 2.5, 3. ])

@@ -64,13 +64,9 @@ def pad(
     New elements are nan unless `constant_values` or another mode says otherwise. Options are given
     for all dims or, in a dict, by dim. They are one value for both ends, or a pair (before, after).
 
-    Raises
-    ------
-    GraphError
-        If a width is negative, if a mode but "constant" pads an empty dim, or if an option does not
-        belong to the mode.
+    GraphError if a width is negative, if a mode but "constant" pads an empty dim, or if an option
+    does not belong to the mode.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([1, 2, 3], "t")
     >>> gc.compile([], gc.pad(x, t=(2, 1), mode="reflect"))()
     array([3, 2, 1, 2, 3, 2])

@@ -70,7 +70,6 @@ def rolling(
     `construct("lag")` gives the windows themselves. As in xarray, nan does not count as an element,
     and integers become floats. Each window is reduced separately: the cost grows with its size.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([1.0, 2.0, 4.0, 8.0], "time")
     >>> gc.compile([], [x.rolling(time=3).mean(), x.rolling(time=3, min_periods=1).max()])()
     [array([       nan,        nan, 2.33333333, 4.66666667]), array([1., 2., 4., 8.])]
@@ -102,12 +101,8 @@ def coarsen(
     themselves. Unlike in xarray, a nan makes its block nan; `x.coarsen(time=12).mean(skipna=True)`
     leaves it out.
 
-    Raises
-    ------
-    GraphError
-        If, with "exact", a size is not a multiple of its block size.
+    GraphError if, with "exact", a size is not a multiple of its block size.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([1.0, 2.0, 4.0, 8.0, 16.0], "time")
     >>> gc.compile([], [x.coarsen(time=2, boundary=b).sum() for b in ("trim", "pad")])()
     [array([ 3., 12.]), array([ 3., 12., 16.])]

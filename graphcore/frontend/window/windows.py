@@ -57,7 +57,6 @@ def windows(
     as fit, `(size - (window - 1) * dilation - 1) // stride + 1`, or none. A window has the label of
     its last element, as in `rolling`.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([1, 2, 3, 4, 5], "time")
     >>> gc.compile([], gc.windows(x, {"time": 3}, names="lag"))()
     array([[1, 2, 3],
@@ -91,7 +90,6 @@ def overlap_add(
 ) -> Tensor:
     """Windows added up at the positions they were taken from: the transpose of `windows`.
 
-    >>> import graphcore as gc
     >>> x = gc.constant([[1, 1, 1], [10, 10, 10]], ("time", "lag"))
     >>> gc.compile([], gc.overlap_add(x, {"time": None}, names="lag"))()
     array([ 1, 11, 11, 10])
