@@ -50,7 +50,7 @@ def check(name: str, made: Any, known: Mapping[str, Any], told: Any) -> None:
             )
 
 
-class Checked(codegen.Writer):
+class Checked(codegen.GraphWriter):
     """Writes a check behind each line, and poison behind the last that reads a buffer."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -108,7 +108,7 @@ class Function(function.Function):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         with (
-            mock.patch.object(codegen, "Writer", Checked),
+            mock.patch.object(codegen, "GraphWriter", Checked),
             mock.patch.object(loops, "Carried", Carried),
         ):
             self._start(Running(codegen.generate(*args, **kwargs)))

@@ -53,33 +53,13 @@ LAYERS = (
 """The layers of the frontend: each may import those before it, and none after it."""
 
 DEFENDED = {
-    ("frontend.core.base", "frontend.tensor"): "functions return tensors, which have methods",
+    (
+        "frontend.core.base",
+        "frontend.tensor",
+    ): "functions return what has them as methods",
     ("ir.node", "ir.op"): "a node names its op, and ops make nodes",
     ("ir.node", "ir.graph"): "a loop's node holds the graph of its body",
     ("ir.size_text", "ir.sizes"): "sizes are shown as text, in their errors too",
-    ("backends.numpy_backend.emit", "backends.numpy_backend.codegen"): "emitters get the writer",
-    ("backends.numpy_backend.by_function", "backends.numpy_backend.codegen"): "the same",
-    ("backends.numpy_backend.kernels", "backends.numpy_backend.codegen"): "the same",
-    ("backends.numpy_backend.loops", "backends.numpy_backend.codegen"): "the same",
-    ("backends.numpy_backend.scalars", "backends.numpy_backend.codegen"): "the same",
-    ("backends.llvm_kernels.loops", "backends.llvm_kernels.writer"): "loops get the writer",
-    ("backends.llvm_kernels.calls", "backends.llvm_kernels.writer"): "the same",
-    ("backends.llvm_kernels.columns", "backends.llvm_kernels.writer"): "the same",
-    ("backends.llvm_kernels.rowwise", "backends.llvm_kernels.writer"): "the same",
-    ("backends.llvm_kernels.chainwise", "backends.llvm_kernels.writer"): "the same",
-    ("backends.llvm_kernels.routines", "backends.llvm_kernels.writer"): "the same",
-    ("backends.llvm_kernels.batches", "backends.llvm_kernels.writer"): "the same",
-    ("backends.llvm_kernels.lu", "backends.llvm_kernels.writer"): "the same",
-    ("backends.llvm_kernels.matrices", "backends.llvm_kernels.writer"): "the same",
-    ("backends.llvm_kernels.printing", "backends.llvm_kernels.writer"): "the same",
-    ("backends.llvm_kernels.matvecs", "backends.llvm_kernels.writer"): "the same",
-    ("backends.llvm_kernels.products", "backends.llvm_kernels.writer"): "the same",
-    ("backends.llvm_kernels.receiving", "backends.llvm_kernels.writer"): "the same",
-    ("backends.llvm_kernels.results", "backends.llvm_kernels.writer"): "the same",
-    ("backends.llvm_kernels.running", "backends.llvm_kernels.writer"): "the same",
-    ("backends.llvm_kernels.small", "backends.llvm_kernels.writer"): "the same",
-    ("backends.llvm_kernels.sorting", "backends.llvm_kernels.writer"): "the same",
-    ("backends.llvm_kernels.turning", "backends.llvm_kernels.writer"): "the same",
 }
 """Imports that close a circle of files, for types or within a function, and why they are there."""
 

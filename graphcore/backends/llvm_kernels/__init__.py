@@ -36,6 +36,7 @@ from graphcore.schedule.regions import sizes_needed, with_kernels
 
 from . import entrance, machine
 from .arithmetic import KINDS, SCALAR, emits
+from .codegen import GraphWriter
 from .entrance import Array, Bind, Hosted, Kernel, Program, Slot
 from .failures import Machine
 from .flops import COSTS
@@ -147,7 +148,7 @@ def written(
     unknowns: tuple[str, ...],
     patient: bool = False,
     note_of: Callable[[Node], str] | None = None,
-    writer: type[Writer] = Writer,
+    writer: Callable[[Shared], Writer] = GraphWriter,
     piece: Callable[[Graph], Machine] = lambda body: machine_code(body, sizes_needed(body)),
 ) -> tuple[str, Shared]:
     """The IR of a graph, and what its table holds; nests look for signals where it is `patient`.

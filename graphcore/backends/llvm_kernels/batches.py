@@ -8,7 +8,7 @@ factors have a 0 on the diagonal are solved again, one by one, which words the f
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,9 +23,7 @@ from .places import At
 from .results import changed
 from .rooms import Index, Room
 from .storing import reaches
-
-if TYPE_CHECKING:
-    from .writer import Writer
+from .writer import Writer
 
 MOST = 16
 """The most rows and columns of matrices that are computed so: larger ones leave the first cache."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
-from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Size, unknowns
 from graphcore.ops.leaf import values
@@ -14,73 +13,8 @@ from graphcore.ops.leaf import values
 from .builder import Value
 from .entrance import Address, Cell, Constant, Growing, Room, Same
 from .failures import Machine
-from .machine import Stages
 from .places import is_register
-
-if TYPE_CHECKING:
-    from .writer import Shared, Writer
-
-
-class Calls:
-    """The kernels that one kernel calls: their machine code, which `machine` makes, and tables.
-
-    `lent` are the slots of rooms by size, which the kernels share as they are called one after the
-    other.
-    """
-
-    def __init__(self, machine: Callable[[Graph], Machine], patient: bool) -> None:
-        self._machine, self._patient = machine, patient
-        self.made: dict[Graph, Machine] = {}
-        self.patient: list[Stages] = []
-        self.first: dict[Graph, int] = {}
-        self.lent: dict[Size, list[int]] = {}
-
-    def machine(self, body: Graph) -> Machine:
-        """The machine code of the body of a kernel."""
-        if body not in self.made:
-            self.made[body] = self._machine(body)
-        return self.made[body]
-
-    def code(self, made: Machine, p: Shared) -> str:
-        """The address of the code of a kernel, which looks for signals in nests if ours does."""
-        code = made.kernel.code.with_care()  # the address is written into our own code
-        pointer = p.shared(("kernel", made.graph), Address(code["kernel"]))
-        if not self._patient or made.kernel.patient is None:
-            return pointer.text
-        self.patient.append(made.kernel.patient())
-        return f"inttoptr (i64 {self.patient[-1].with_care()['kernel']} to ptr)"
-
-    def block(self, made: Machine, pointers: Sequence[Value], p: Shared) -> Block:
-        """The table of a kernel for one call with these pointers to operands and results.
-
-        Pointers that do not change during a call of ours are there from the start.
-        """
-        begin = p.first + len(p.slots)
-        fixed = [p.fixed.get(pointer.text) for pointer in pointers]
-        p.slots += [Cell() if at is None else Same(at) for at in fixed]
-        moving = [(begin + n, x) for n, x in enumerate(pointers) if fixed[n] is None]
-        first, growing, lent = len(p.slots), list[tuple[int, Size]](), Counter[Size]()
-        before = self.first.setdefault(made.graph, first)
-        for at, slot in enumerate(made.kernel.slots, first):
-            if isinstance(slot, Same):
-                slot = Same(slot.at + first)
-            elif isinstance(slot, Room) and unknowns(slot.bytes) & p.found:
-                growing.append((at + p.first, slot.bytes))
-                slot = Growing()
-            elif isinstance(slot, Room):
-                rooms, number = self.lent.setdefault(slot.bytes, []), lent[slot.bytes]
-                lent[slot.bytes] += 1
-                if number < len(rooms):
-                    lend(p, rooms[number])
-                    slot = Same(rooms[number])
-                else:
-                    rooms.append(at)
-                    slot = Room(slot.bytes, 1 << p.time)
-            elif isinstance(slot, Constant | Address) and before < first:
-                slot = Same(before + at - first)
-            p.slots.append(slot)
-        p.time += 1
-        return Block(begin, moving, growing)
+from .writer import Shared, Writer
 
 
 class Block(NamedTuple):
@@ -95,20 +29,63 @@ class Block(NamedTuple):
     growing: list[tuple[int, Size]]
 
 
+def code(p: Shared, made: Machine) -> str:
+    """The address of the code of a kernel, which looks for signals in nests if ours does."""
+    code = made.kernel.code.with_care()  # the address is written into our own code
+    pointer = p.shared(("kernel", made.graph), Address(code["kernel"]))
+    if not p.b.signals.in_nests or made.kernel.patient is None:
+        return pointer.text
+    p.calls.patient.append(made.kernel.patient())
+    return f"inttoptr (i64 {p.calls.patient[-1].with_care()['kernel']} to ptr)"
+
+
+def block(p: Shared, made: Machine, pointers: Sequence[Value]) -> Block:
+    """The table of a kernel for one call with these pointers to operands and results.
+
+    Pointers that do not change during a call of ours are there from the start.
+    """
+    begin = p.first + len(p.slots)
+    fixed = [p.fixed.get(pointer.text) for pointer in pointers]
+    p.slots += [Cell() if at is None else Same(at) for at in fixed]
+    moving = [(begin + n, x) for n, x in enumerate(pointers) if fixed[n] is None]
+    first, growing, lent = len(p.slots), list[tuple[int, Size]](), Counter[Size]()
+    before = p.calls.first.setdefault(made.graph, first)
+    for at, slot in enumerate(made.kernel.slots, first):
+        if isinstance(slot, Same):
+            slot = Same(slot.at + first)
+        elif isinstance(slot, Room) and unknowns(slot.bytes) & p.found:
+            growing.append((at + p.first, slot.bytes))
+            slot = Growing()
+        elif isinstance(slot, Room):
+            rooms, number = p.calls.lent.setdefault(slot.bytes, []), lent[slot.bytes]
+            lent[slot.bytes] += 1
+            if number < len(rooms):
+                lend(p, rooms[number])
+                slot = Same(rooms[number])
+            else:
+                rooms.append(at)
+                slot = Room(slot.bytes, 1 << p.time)
+        elif isinstance(slot, Constant | Address) and before < first:
+            slot = Same(before + at - first)
+        p.slots.append(slot)
+    p.time += 1
+    return Block(begin, moving, growing)
+
+
 def call(w: Writer, node: Node) -> None:
     """The call of the kernel of a node, whose results go to rooms."""
     b, p, results = w.b, w.program, values(node)
     made = p.calls.machine(node.attrs["body"])
     rooms = [*[w.lying(x) for x in node.inputs], *[w.home(y) for y in results]]
-    block = p.calls.block(made, [room.pointer for room in rooms], p)
-    for at, pointer in block.moving:
+    table = block(p, made, [room.pointer for room in rooms])
+    for at, pointer in table.moving:
         b.do(f"store {pointer.typed}, {place(w, at).typed}")
-    for at, bytes in block.growing:
+    for at, bytes in table.growing:
         slot = place(w, at)
         p.enlarge(b.now("ptr", f"load ptr, {slot.typed}"), slot, p.size(bytes))
     sizes = sizes_for(w, made.kernel.unknowns)
-    given = f"{place(w, block.begin).typed}, {sizes}, ptr %record"
-    status = b.now("i64", f"call i64 {p.calls.code(made, p)}({given})")
+    given = f"{place(w, table.begin).typed}, {sizes}, ptr %record"
+    status = b.now("i64", f"call i64 {code(p, made)}({given})")
     p.failures.called(b, status, node, made.sites, made.kernel.record)
     for y, room in zip(results, rooms[len(node.inputs) :], strict=True):
         new = w.room(y.type, room.pointer)

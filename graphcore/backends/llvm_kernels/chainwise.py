@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import count, minimum
@@ -17,9 +16,7 @@ from .results import changed
 from .rooms import BYTES, Room
 from .rows import Chain, Rows
 from .rowwise import each_of, rooms_of, some_rows
-
-if TYPE_CHECKING:
-    from .writer import Homes, Writer
+from .writer import Homes, Writer
 
 
 def some_rows_at_a_time(w: Writer, step: Chain, homes: Homes) -> None:

@@ -8,7 +8,6 @@ in between. The bits are the same as if each column were added up by itself.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import count
@@ -24,9 +23,7 @@ from .reductions import FOLDS
 from .results import changed
 from .rooms import Index
 from .walks import side_by_side
-
-if TYPE_CHECKING:
-    from .writer import Homes, Writer
+from .writer import Homes, Writer
 
 IN_CACHE = 2**14
 """How many values are read from the fastest cache in any order."""

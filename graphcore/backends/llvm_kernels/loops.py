@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from graphcore.analysis.cost import representative
 from graphcore.ir.graph import Graph
@@ -26,12 +25,10 @@ from .arithmetic import cast
 from .builder import Value, integer
 from .calls import call
 from .failures import work
-from .nests import Order, reads_what_it_overwrites
+from .nests import reads_what_it_overwrites
 from .places import is_register
 from .rooms import Room
-
-if TYPE_CHECKING:
-    from .writer import Homes, Shared, Writer
+from .writer import Homes, Order, Shared, Writer
 
 
 class Carries:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,9 +34,7 @@ from .matrices import (
 )
 from .results import changed, finished
 from .rooms import Index, Room, index_of
-
-if TYPE_CHECKING:
-    from .writer import Homes, Writer
+from .writer import Homes, Writer
 
 ROUTINES = {
     linalg.lu_factor: ("getrf",),

@@ -6,7 +6,6 @@ BLAS reads columns first, so that it takes a matrix that lies row by row as its 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from graphcore.backends.numpy_backend.linalg import SINGULAR
 from graphcore.ir.node import Node
@@ -23,9 +22,7 @@ from .entrance import Address
 from .places import At
 from .results import finished
 from .rooms import Index, Room
-
-if TYPE_CHECKING:
-    from .writer import Homes, Writer
+from .writer import Homes, Writer
 
 ROUTINES = {
     linalg.cholesky: ("potrf",),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Shape, Size, count, unknowns
@@ -28,9 +28,7 @@ from .products import Operand, moved, operand, start
 from .results import finished
 from .rooms import Index, Room
 from .rows import Pair
-
-if TYPE_CHECKING:
-    from .writer import Homes, Writer
+from .writer import Homes, Writer
 
 LANES = {"f64": 8, "f32": 16}
 ROWS = 8

@@ -20,6 +20,7 @@ from graphcore.schedule.regions import in_place, sizes_needed
 
 from . import counts_of, entrance, machine_of, written
 from .calls import place
+from .codegen import GraphWriter
 from .entrance import Bind, Cell, Hosted, Meter, Program, ticks_per_second
 from .failures import Machine
 from .functions import compiled
@@ -99,7 +100,7 @@ class Meters:
         b.do(f"store {now.typed}, {last.typed}")
 
 
-class Metered(Writer):
+class Metered(GraphWriter):
     """Writes a graph that measures itself."""
 
     @property

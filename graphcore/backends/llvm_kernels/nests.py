@@ -28,6 +28,7 @@ from .places import counts_through
 from .reductions import FOLDS, REDUCTIONS, axes_of, is_small_product
 from .routines import ALONE, operands_in_rooms
 from .rows import Chain, Pair, Rows, is_long
+from .writer import Order
 
 CHEAP = 4
 """The largest cost of a value that is computed again at another place."""
@@ -198,16 +199,6 @@ def operands(node: Node) -> Sequence[Node]:
         x.inputs[0] if x.op is t.transpose and x.inputs[0] in lying and x not in lying else x
         for x in node.inputs
     ]
-
-
-class Order(NamedTuple):
-    """The nodes of a loop's body in order, and the updates that are made in place.
-
-    Nodes that read a value which is updated in place come before the update, and are stored before.
-    """
-
-    nodes: Sequence[Node]
-    updates: frozenset[Node]
 
 
 def plan(

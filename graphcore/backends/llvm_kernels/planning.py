@@ -27,8 +27,9 @@ from graphcore.ops import tensor as t
 
 from .chains import in_chains
 from .flops import COSTS, IN_CACHE
-from .nests import REPEATING, Nest, Order, Plan, Step, plan, reduces, walked
+from .nests import REPEATING, Nest, Plan, Step, plan, reduces, walked
 from .rows import Pair, Rows, pair_of, runs_inside
+from .writer import Order
 
 
 def best_plan(graph: Graph, known: Collection[Node], order: Order | None = None) -> Plan:

@@ -6,16 +6,12 @@ The buffer is shown where it is full, when loops look for signals, and after the
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from graphcore.ir.node import Node
 
 from . import entrance
 from .calls import place
 from .results import finished
-
-if TYPE_CHECKING:
-    from .writer import Homes, Writer
+from .writer import Homes, Writer
 
 
 def print_(w: Writer, node: Node, homes: Homes) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from graphcore.ir.names import Hidden
 from graphcore.ir.node import Node
@@ -29,10 +29,7 @@ from .matrices import Call, check_sizes
 from .places import At
 from .results import changed, finished
 from .rooms import BYTES, Index, Room
-
-if TYPE_CHECKING:
-    from .writer import Homes, Writer
-
+from .writer import Homes, Writer
 
 BLOCK = 48
 """How many products BLAS adds up, one after the other, before their sum joins the total."""

@@ -26,7 +26,7 @@ from graphcore.schedule.regions import without_kernels
 from .axes import long_axes
 from .chains import ROWS
 from .loops import carried
-from .nests import Check, Nest, Order, walked
+from .nests import Check, Nest, walked
 from .phrases import phrase
 from .places import counts_through
 from .planning import best_plan
@@ -34,6 +34,7 @@ from .products import is_own_product
 from .routines import routines
 from .rows import Chain, Pair, Rows
 from .wording import LONGEST, At, Line, Names, Stored, Words, length, name_of
+from .writer import Order
 
 COLUMN = 64
 """Where the user's lines stand, if the text before is not longer."""

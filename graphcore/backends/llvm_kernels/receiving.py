@@ -9,7 +9,6 @@ and subtracted in the end: no addition waits for it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from graphcore.analysis.values import are_distinct
 from graphcore.ir.node import Node
@@ -26,9 +25,7 @@ from .folds import across, error, if_finite
 from .places import At, Places, counted, position
 from .results import changed, finished
 from .rooms import ZERO, Index, Room
-
-if TYPE_CHECKING:
-    from .writer import Homes, Writer
+from .writer import Homes, Writer
 
 COMBINED: dict[Op, Op] = {
     t.scatter: e.add,

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from graphcore.ir.node import Node
 
 from .rooms import Room
-
-if TYPE_CHECKING:
-    from .writer import Homes, Writer
+from .writer import Homes, Writer
 
 
 def changed(w: Writer, room: Room) -> Room:

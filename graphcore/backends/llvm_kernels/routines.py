@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
@@ -21,11 +20,9 @@ from .products import operand, product
 from .receiving import RECEIVING
 from .running import RUNNING
 from .sorting import SORTING, is_ordered
+from .writer import Homes, Writer
 
-if TYPE_CHECKING:
-    from .writer import Homes, Writer
-
-Routine = Callable[["Writer", Node, "Homes"], None]
+Routine = Callable[[Writer, Node, Homes], None]
 
 
 def operands_in_rooms(node: Node) -> Sequence[Node]:

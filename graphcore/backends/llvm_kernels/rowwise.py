@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from graphcore.ir.node import Node
 from graphcore.ir.types import TensorType
@@ -16,9 +15,7 @@ from .results import changed
 from .rooms import Index, Room
 from .rows import Rows
 from .walks import at_once, every, several, store_all, walk
-
-if TYPE_CHECKING:
-    from .writer import Homes, Writer
+from .writer import Homes, Writer
 
 BLOCK = 32
 """How many rows are read several times while they are in the cache."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,9 +26,7 @@ from .places import At
 from .reductions import no_extreme
 from .results import changed, finished
 from .rooms import ZERO, Index
-
-if TYPE_CHECKING:
-    from .writer import Homes, Writer
+from .writer import Homes, Writer
 
 COMBINED: dict[Op, Op] = {
     t.cumsum: e.add,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from graphcore.ir.op import Op
 from graphcore.ops import elementwise as e
@@ -21,9 +20,7 @@ from .functions import compiled, module
 from .machine import Code, once
 from .places import Places
 from .rooms import ZERO, Index, Room, index_of
-
-if TYPE_CHECKING:
-    from .writer import Writer
+from .writer import Writer
 
 MOST = 8
 """The most rows of a matrix for which our routines are faster."""

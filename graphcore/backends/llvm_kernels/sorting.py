@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -27,9 +27,7 @@ from .entrance import Address
 from .places import At
 from .results import changed, finished
 from .rooms import Index, Room, index_of
-
-if TYPE_CHECKING:
-    from .writer import Homes, Writer
+from .writer import Homes, Writer
 
 SEARCHED = 4 * WIDTH
 """How many values are searched for at once: each step of a search waits for a value of the row."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from graphcore.ir.node import Node
 from graphcore.ops import tensor as t
@@ -20,9 +19,7 @@ from .places import Places
 from .rooms import BYTES, Index, Room
 from .squares import transposed
 from .walks import turned_along
-
-if TYPE_CHECKING:
-    from .writer import Homes, Writer
+from .writer import Homes, Writer
 
 
 def turned_by_routine(w: Writer, roots: Sequence[Node], rooms: Homes) -> list[Node]:

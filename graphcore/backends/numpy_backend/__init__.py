@@ -9,8 +9,9 @@ from graphcore.ir.trace import tracing
 from graphcore.schedule.regions import without_kernels
 
 from .function import Function
-from .kernels import Compiled, KernelError, Kernels
+from .kernels import KernelError
 from .passes import PASSES
+from .writer import Compiled, Kernels
 
 __all__ = ["PASSES", "Compiled", "Function", "KernelError", "Kernels", "build"]
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Expression
 
 from .calls import call
 from .routines import as_array
-
-if TYPE_CHECKING:
-    from .codegen import Writer
+from .writer import Writer
 
 
 def computed_by(function: Callable[..., Any]) -> Callable[[Node, Writer, str], str]:

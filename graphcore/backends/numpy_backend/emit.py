@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -27,13 +27,12 @@ from . import fourier, routines, sums
 from .by_function import with_attrs
 from .calls import call, item, sequence
 from .outside import Caller
-from .scalars import ANY, is_number, repeats_number
-
-if TYPE_CHECKING:
-    from .codegen import Writer
+from .scalars import ANY
+from .values import is_number, repeats_number
+from .writer import Writer
 
 Front: TypeAlias = "Callable[[str], str]"
-Emit: TypeAlias = "Callable[[Node, Writer, str], str]"
+Emit: TypeAlias = Callable[[Node, Writer, str], str]
 
 
 def ufunc(node: Node, w: Writer, out: str) -> str:
@@ -127,12 +126,6 @@ def routine(name: str) -> Emit:
     return emit
 
 
-def shape_of(shape: Shape, w: Writer) -> str:
-    """A shape as a tuple."""
-    text = f"({', '.join(w.size(size) for size in shape)}{',' if len(shape) == 1 else ''})"
-    return text if all(isinstance(size, int) for size in shape) else w.from_sizes(text, *shape)
-
-
 def ranges(node: Node, sizes: Shape, w: Writer) -> str:
     """The index of a range on each axis."""
     parts = [
@@ -179,7 +172,7 @@ def window_arguments(node: Node) -> tuple[str, ...]:
 
 
 def windows(node: Node, w: Writer, out: str) -> str:
-    sizes = shape_of(node.attrs["sizes"], w)
+    sizes = w.shape(node.attrs["sizes"])
     function = w.bind("windows", routines.windows)
     return call(function, w.full(node.inputs[0]), sizes, *window_arguments(node))
 
@@ -343,7 +336,7 @@ def print_(node: Node, w: Writer, out: str) -> str:
 def callback(node: Node, w: Writer, out: str) -> str:
     """A function that a user gave; the shapes of its results are checked."""
     function = w.bind(w.sheet.name("callback"), Caller(node.attrs))
-    shapes = sequence(*[shape_of(y.shape, w) for y in node.type.items])
+    shapes = sequence(*[w.shape(y.shape) for y in node.type.items])
     return call(function, shapes, *map(w.full, node.inputs))
 
 
@@ -468,7 +461,7 @@ EMIT: dict[Op, Emit] = {
     leaf.after: lambda node, w, out: w.full(node.inputs[0]),
     tensor.expand: expand,
     tensor.reshape: lambda node, w, out: call(
-        f"{w.full(node.inputs[0])}.reshape", shape_of(node.type.shape, w)
+        f"{w.full(node.inputs[0])}.reshape", w.shape(node.type.shape)
     ),
     tensor.transpose: lambda node, w, out: call(
         f"{w.full(node.inputs[0])}.transpose", str(node.attrs["perm"])

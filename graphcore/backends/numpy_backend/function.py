@@ -21,11 +21,12 @@ from graphcore.ir.sizes import evaluate
 from graphcore.schedule.regions import stands_for
 
 from .codegen import generate
-from .kernels import KernelError, Kernels
+from .kernels import KernelError
 from .memory import on_line
 from .outside import CallbackError
 from .running import Running
 from .source import Code
+from .writer import Kernels
 
 Array = npt.NDArray[Any]
 KEPT = 4

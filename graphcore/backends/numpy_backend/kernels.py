@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -17,20 +17,7 @@ from graphcore.schedule.regions import in_place
 
 from .calls import call
 from .values import Value
-
-if TYPE_CHECKING:
-    from .codegen import Writer
-
-
-class Compiled(NamedTuple):
-    """A body as a function of the sizes with these names, the operands and arrays to write into."""
-
-    sizes: tuple[str, ...]
-    function: Callable[..., None]
-
-
-Kernels: TypeAlias = "Callable[[Graph], Compiled]"
-"""The function that makes machine code of the body of a kernel."""
+from .writer import Writer
 
 FLOAT = np.dtype(np.float64)
 

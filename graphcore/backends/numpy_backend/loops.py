@@ -7,7 +7,7 @@ the two are swapped. If a step updates only some elements of a carry, one array 
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -24,13 +24,11 @@ from graphcore.schedule.order import in_order, order_of_body
 from . import routines
 from .calls import call
 from .emit import INTO
-from .scalars import is_number, is_spelled, repeats_number
-from .values import Value
+from .scalars import is_spelled
+from .values import Value, is_number, repeats_number
+from .writer import Writer
 
-if TYPE_CHECKING:
-    from .codegen import Writer
-
-Block: TypeAlias = "Callable[[Node, Writer], None]"
+Block: TypeAlias = Callable[[Node, Writer], None]
 
 
 Values: TypeAlias = "dict[Node, Value]"

@@ -7,33 +7,15 @@ division by zero, an overflow, a value outside of a function's domain), NumPy an
 from __future__ import annotations
 
 from collections.abc import Container
-from typing import TYPE_CHECKING
-
-import numpy as np
 
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
-from graphcore.ir.types import TensorType, Type
 from graphcore.ops import elementwise, leaf, tensor
 
 from .calls import call
 from .of_one import OF_ONE, without_fraction, wrap_integer
-
-if TYPE_CHECKING:
-    from .codegen import Writer
-
-NUMBERS = frozenset({np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.bool_)})
-"""The dtypes whose values Python's float, int and bool hold exactly."""
-
-
-def is_number(type: Type) -> bool:
-    """Whether a value is one number that Python can hold."""
-    return isinstance(type, TensorType) and not type.shape and type.dtype in NUMBERS
-
-
-def repeats_number(node: Node) -> bool:
-    """Whether `node` is one number everywhere."""
-    return node.op is tensor.expand and bool(node.type.shape) and is_number(node.inputs[0].type)
+from .values import is_number
+from .writer import Writer
 
 
 def is_spelled(node: Node) -> bool:

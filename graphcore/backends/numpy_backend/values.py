@@ -1,6 +1,12 @@
-"""The names that a value has in the generated code."""
+"""The names that a value has in the generated code, and which values are numbers of Python."""
 
 from __future__ import annotations
+
+import numpy as np
+
+from graphcore.ir.node import Node
+from graphcore.ir.types import TensorType, Type
+from graphcore.ops import tensor
 
 
 class Value:
@@ -18,3 +24,17 @@ class Value:
     def operand(self) -> str:
         """The name for functions that take arrays and numbers."""
         return self.array or self.scalar
+
+
+NUMBERS = frozenset({np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.bool_)})
+"""The dtypes whose values Python's float, int and bool hold exactly."""
+
+
+def is_number(type: Type) -> bool:
+    """Whether a value is one number that Python can hold."""
+    return isinstance(type, TensorType) and not type.shape and type.dtype in NUMBERS
+
+
+def repeats_number(node: Node) -> bool:
+    """Whether `node` is one number everywhere."""
+    return node.op is tensor.expand and bool(node.type.shape) and is_number(node.inputs[0].type)

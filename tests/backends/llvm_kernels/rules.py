@@ -12,6 +12,7 @@ import graphcore as gc
 from graphcore.backends import llvm_kernels
 from graphcore.backends.llvm_kernels import (
     chains,
+    codegen,
     columns,
     dense,
     machine,
@@ -19,7 +20,6 @@ from graphcore.backends.llvm_kernels import (
     rowwise,
     storing,
     thin,
-    writer,
 )
 from graphcore.backends.llvm_kernels.builder import FALSE
 from graphcore.ir.node import Node
@@ -148,13 +148,13 @@ RULES: dict[str, Rule] = {
         on=[(columns, "IN_CACHE", 0)],
     ),
     "the middle of a loop reads one part": Rule(
-        [(writer, "middle", none)],
+        [(codegen, "middle", none)],
         of_each(p.SEAMS, ("row col",), p.AROUND)
         | {"slopes": Program(p.with_slopes(p.all_around), ("row col",), p.AROUND)},
         others=of_each(p.SEAMLESS, ("row col",), p.AROUND),
     ),
     "transposes by a routine": Rule(
-        [(writer, "turned_by_routine", lambda w, roots, rooms: [*roots])],
+        [(codegen, "turned_by_routine", lambda w, roots, rooms: [*roots])],
         {
             "turned": Program(
                 lambda x: x.transpose("b", "a"), ("a b",), p.FLAT, ("float64", "int64")
@@ -162,7 +162,7 @@ RULES: dict[str, Rule] = {
         },
     ),
     "results written over their operands": Rule(
-        [(writer, "overwriting", lambda *_: {})],
+        [(codegen, "overwriting", lambda *_: {})],
         {
             name: Program(p.of_sorted(one), ("i j",), [(0, 3), (1, 1), (3, 8), (13, 67)])
             for name, one in p.OVER.items()
@@ -221,7 +221,7 @@ RULES: dict[str, Rule] = {
         },
     ),
     "products with vectors by routines": Rule(
-        [(writer, "product_by_routine", lambda *_: False), (planning, "pair_of", none)],
+        [(codegen, "product_by_routine", lambda *_: False), (planning, "pair_of", none)],
         {
             "two": Program(p.with_its_transpose, ("row col", "col"), SQUARES, BOTH),
         },
@@ -229,7 +229,7 @@ RULES: dict[str, Rule] = {
         units=100.0,
     ),
     "several rows are added up at once": Rule(
-        [(writer, "at_once", lambda *_: 1), (rowwise, "at_once", lambda *_: 1)],
+        [(codegen, "at_once", lambda *_: 1), (rowwise, "at_once", lambda *_: 1)],
         {"sums": Program(lambda x: x.sum("b"), ("a b",), SQUARES, BOTH)},
     ),
     "thin products by a routine of their own": Rule(

@@ -1,0 +1,179 @@
+"""A graph as one function of machine code: nests in order, loops and branches as themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from functools import partial
+
+from graphcore.ir.graph import Graph
+from graphcore.ir.node import Node
+from graphcore.ir.sizes import Shape, count
+from graphcore.ops import leaf
+from graphcore.ops import tensor as t
+
+from .arithmetic import SCALAR
+from .axes import is_by_parts
+from .builder import TRUE, WIDTH, Value
+from .chainwise import some_rows_at_a_time
+from .columns import in_tiles
+from .loops import CONTROL
+from .matvecs import product_by_routine, products_in_one_walk
+from .nests import (
+    Check,
+    Nest,
+    Step,
+    first_of,
+    is_turned,
+    reduces,
+    runs_along_memory,
+    walked,
+)
+from .overwriting import in_results, overwriting
+from .places import At, counts_through, is_register
+from .planning import best_plan
+from .receiving import by_parts, overwritten
+from .reductions import together
+from .routines import ALONE
+from .rows import Chain, Pair, Rows
+from .rowwise import row_by_row
+from .seams import middle
+from .turning import turned_by_routine
+from .walks import are_long, at_once, every, store_all, store_turned, turned_along, walk
+from .writer import Homes, Order, Writer
+
+
+class GraphWriter(Writer):
+    """A writer that knows the rules of all steps."""
+
+    # ---- graphs
+
+    def graph(
+        self, graph: Graph, homes: Homes, keep: bool = False, order: Order | None = None
+    ) -> None:
+        """All steps of a graph whose params are known; results go to their homes too.
+
+        Values that are known already are not computed again: `keep` lets the next graph find them.
+        """
+        self.homes, p = homes, self.places
+        for x in graph.nodes():
+            if x.op is leaf.constant and x not in p.rooms and x not in p.numbers:
+                room = self.room(x.type, self.program.constant(x))._replace(level=0)
+                if is_register(x.type):
+                    p.numbers[x] = self.load(room)
+                else:
+                    p.rooms[x] = room
+        known = p.numbers.keys() | p.rooms.keys()
+        planned = best_plan(graph, known, order)
+        if not keep:
+            self.over = overwriting(planned, known)
+            self.homes = homes = in_results(self.over, homes, self.room)
+        for at, step in enumerate(planned.steps):
+            before = self.b.note
+            if self.b.note_of is not None:
+                self.b.note = self.b.note_of(first_of(step))
+            self.step(step, homes)
+            self.b.note = before
+            if not keep:
+                self.release([x for x in self.taken if planned.last.get(x, at) <= at])
+        for y in dict.fromkeys(graph.outputs):
+            if y not in planned.computed:
+                here = p.rooms.get(y)
+                away = [x for x in homes.get(y, ()) if not (here and here.pointer == x.pointer)]
+                self.copy(y, away)
+        if not keep:
+            self.release([*self.taken])
+            self.program.sizes = self.around  # sizes that loops find are unknown around a body
+
+    def step(self, step: Step, homes: Homes) -> None:
+        """One step of a graph."""
+        if isinstance(step, Check):
+            self.check(step.node, step.node.inputs[0])
+        elif isinstance(step, Nest):
+            if is_by_parts(step.roots[0]):
+                by_parts(self, step.roots, homes)
+            else:
+                self.nest(step.roots, homes)
+        elif isinstance(step, Pair):
+            products_in_one_walk(self, step, homes)
+        elif isinstance(step, Rows):
+            row_by_row(self, step, homes)
+        elif isinstance(step, Chain):
+            some_rows_at_a_time(self, step, homes)
+        elif step.op in CONTROL:
+            CONTROL[step.op](self, step)
+        else:
+            (ALONE.get(step.op) or overwritten)(self, step, homes)
+
+    # ---- nests
+
+    def nest(self, roots: Sequence[Node], homes: Homes) -> None:
+        """Values of equal long axes, at each place in turn: in registers, or in rooms."""
+        p, rest = self.places, []
+        if product_by_routine(self, roots, homes):
+            return
+        numbers = [root for root in roots if not root.type.shape]
+        with self.abreast(*numbers):
+            together(p, [(root, ()) for root in numbers], TRUE)
+        for root in [root for root in roots if root not in p.numbers]:
+            if is_register(root.type) and not (runs_along_memory(root) and root.type.shape):
+                with self.abreast(root) if reduces(root) else nullcontext():
+                    p.numbers[root] = self.number(root)
+                self.copy(root, homes.get(root, ()))
+            else:
+                rest.append(root)
+        rooms = {root: homes.get(root) or [self.home_of_root(root)] for root in rest}
+        if not (rest := turned_by_routine(self, rest, rooms)):
+            return
+
+        def place(indices: Sequence[Sequence[At]], mask: Value, tiled: bool = False) -> None:
+            with p.stores.together():
+                put(indices, mask, tiled)
+
+        def put(indices: Sequence[Sequence[At]], mask: Value, tiled: bool) -> None:
+            together(p, every(rest, indices), mask)
+            for places, root in zip(indices, rest, strict=True):
+                below = walked(root)
+                turned, counted = is_turned(root), below is not root
+                shape = tuple([p.size(n) for n in below.type.shape])
+                values: list[tuple[At, Value]] = []
+                for index in places:
+                    value = p.at(below, index, mask, stored=counted)
+                    at = tuple([index[i] for i in root.attrs["perm"]]) if turned else index
+                    values.append((at, value))
+                    if turned or not counted:
+                        p.remember(root, at, mask, value)
+                for room in rooms[root]:
+                    into = room if turned or not counted else room._replace(shape=shape)
+                    if turned and tiled:
+                        store_turned(p, into, values, mask)
+                    else:
+                        store_all(p, into, values, mask)
+
+        shapes = [walked(root).type.shape for root in rest]
+        counts: list[Shape] = [(count(shape),) for shape in shapes]
+        if len(set(counts)) == 1 and all(map(self.is_flat, rest)):
+            shapes = counts
+        with self.abreast(*rest):
+            inside, tiled = runs_along_memory(rest[0]), turned_along(p, rest)
+            if tiled is None:
+                several = at_once(p, rest) if all(map(reduces, rest)) else 1
+                alone = self.b.level == 0  # within loops, what is read is mostly in cache
+                rows, vectors = (several, 1) if inside else (1, several if alone else 1)
+                if inside or not alone or not in_tiles(self, rest, rooms, vectors):
+                    walk(p, shapes, place, inside, rows, -1, vectors, middle(p, rest))
+            else:  # tiles of a short axis would be computed for nothing
+                self.b.branch(
+                    are_long(p, shapes[0], tiled),
+                    lambda: walk(p, shapes, partial(place, tiled=True), inside, WIDTH, tiled),
+                    lambda: walk(p, shapes, place, inside),
+                )
+        p.rooms |= {root: rooms[root][0]._replace(level=self.b.level) for root in rest}
+
+    def is_flat(self, root: Node) -> bool:
+        """Whether a root is computed in one loop over all places, whatever its axes."""
+        if root.op is t.transpose or root.type.ndim < 2:
+            return False
+        if counts_through(root):
+            return self.places.is_flat(root.inputs[0])
+        return all(map(self.places.is_flat, root.inputs)) and root.op in SCALAR
