@@ -169,13 +169,17 @@ def reduction(name: str, dtype: Kind, doc: str) -> Op:
 
 
 sum_ = reduction("sum", sum_of, "Sum over `axes`, which vanish.")
-any_ = reduction("any", lambda _: BOOL, "Whether any value over `axes` is true.")
-all_ = reduction("all", lambda _: BOOL, "Whether all values over `axes` are true.")
+any_ = reduction("any", lambda _: BOOL, "Whether any value over `axes` is true, that is, not 0.")
+all_ = reduction("all", lambda _: BOOL, "Whether all values over `axes` are true, that is, not 0.")
 norm = reduction(
-    "norm", lambda dtype: dtype, "Square root of the sum of x^2 over `axes`, without overflow."
+    "norm",
+    lambda dtype: real_of(float_for(dtype)),
+    "Square root of the sum of |x|^2 over `axes`, without overflow; its derivative at 0 is 0.",
 )
 logsumexp = reduction(
-    "logsumexp", float_for, "log sum exp over `axes`, without overflow; -inf where all are."
+    "logsumexp",
+    float_for,
+    "log sum exp over `axes`, without overflow; -inf where all are, with derivative 0.",
 )
 
 
@@ -199,13 +203,19 @@ argmin = reduction_along(
 
 @op(axes=Reduces("axes"))
 def max_(x: TensorType, *, axes: Axes, initial: Literal | None = None) -> TensorType:
-    """Largest value over `axes` and of `initial`; nan if any is, the lowest if none is."""
+    """Largest value over `axes` and of `initial`; nan if any is, the lowest if none is.
+
+    Tied values share its derivative evenly.
+    """
     return TensorType(x.dtype, without(x.shape, axes))
 
 
 @op(axes=Reduces("axes"))
 def min_(x: TensorType, *, axes: Axes, initial: Literal | None = None) -> TensorType:
-    """Smallest value over `axes` and of `initial`; nan if any is, the highest if none is."""
+    """Smallest value over `axes` and of `initial`; nan if any is, the highest if none is.
+
+    Tied values share its derivative evenly.
+    """
     return TensorType(x.dtype, without(x.shape, axes))
 
 
@@ -243,11 +253,14 @@ cummax = along(
 cummin = along(
     "cummin", lambda dtype: dtype, "Smallest value so far along `axis`; nan from the first on."
 )
-logcumsumexp = along(
-    "logcumsumexp",
-    lambda dtype: dtype,
-    "log of the running sum of exp along `axis`; -inf while all are.",
-)
+
+
+@op(axes=Along("axis", moves=False))
+def logcumsumexp(x: TensorType, *, axis: int) -> TensorType:
+    """log of the running sum of exp along `axis`, without overflow; -inf while all are."""
+    cure = "take real and imaginary parts apart"
+    require(x.dtype.kind != "c", f"is not defined for {x}", cure, GraphTypeError)
+    return TensorType(float_for(x.dtype), x.shape)
 
 
 @op(axes=Along("axis", moves=True))
@@ -293,7 +306,8 @@ def fft(x: TensorType, *, axis: int, inverse: bool) -> TensorType:
 @op(axes=Along("axis", moves=True))
 def rfft(x: TensorType, *, axis: int) -> TensorType:
     """The first n // 2 + 1 values of `fft` of real `x`: the rest are their conjugates."""
-    require(x.dtype.kind == "f", f"transforms real values, not {x}", "", GraphTypeError)
+    cure = "use fft, or take the real and imaginary parts apart"
+    require(x.dtype.kind == "f", f"transforms real values, not {x}", cure, GraphTypeError)
     shape = (*x.shape[:axis], x.shape[axis] // 2 + 1, *x.shape[axis + 1 :])
     return TensorType(complex_for(x.dtype), shape)
 
@@ -302,6 +316,7 @@ def rfft(x: TensorType, *, axis: int) -> TensorType:
 def irfft(x: TensorType, *, axis: int, size: Size) -> TensorType:
     """The real values, `size` of them, whose `rfft` is `x`, times `size`."""
     require(x.dtype.kind == "c", f"transforms complex values, not {x}", "", GraphTypeError)
+    require(same(size, 0) is not True, "gives no values", "give n, at least 1")
     require(not differ(x.shape[axis], size // 2 + 1), f"{x} is not an rfft of {size} values")
     return TensorType(real_of(x.dtype), (*x.shape[:axis], size, *x.shape[axis + 1 :]))
 

@@ -14,11 +14,10 @@ from graphcore.ir.dtypes import float_for
 from graphcore.ir.op import op
 from graphcore.ir.types import TensorType
 from graphcore.ops.elementwise import elementwise, exp, log1p
-from graphcore.ops.named.dims import Dims, drop
+from graphcore.ops.named.derived import by_name
 from graphcore.ops.tensor import Axes, without
 from graphcore.rewrites.derivatives import PARTIALS, VJP
-from graphcore.rewrites.lower.table import LOWER, axes
-from graphcore.rewrites.plain import cast, unsum
+from graphcore.rewrites.plain import unsum
 
 # A SciPy function: one declaration, one derivative.
 boxcox1p = elementwise(
@@ -36,20 +35,14 @@ def transformed(x: gc.Tensor, y: float) -> gc.Tensor:
     return apply(boxcox1p, x, y)
 
 
-# A reduction with a name: by dims, and by axes, which is what is differentiated and emitted.
-@op(axes=Reduces("dims"), dialect="named")
-def energy(x: TensorType, *, dims: Dims) -> TensorType:
-    """Sum of x^2 over `dims`."""
-    return drop(float_for(x.dtype), x, dims)
-
-
+# A reduction: by axes, which is what is differentiated and emitted, and derived from it by dims.
 @op(axes=Reduces("axes"), dialect="tensor")
 def energy_(x: TensorType, *, axes: Axes) -> TensorType:
     """Sum of x^2 over `axes`."""
-    return TensorType(x.dtype, without(x.shape, axes))
+    return TensorType(float_for(x.dtype), without(x.shape, axes))
 
 
-LOWER[energy] = lambda node, x: energy_(cast(x, node.type.dtype), axes=axes(node))
+energy = by_name(energy_)
 VJP[energy_] = lambda node, ct: (
     2 * unsum(ct, node.attrs["axes"], node.inputs[0]) * node.inputs[0],
 )

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 
 from graphcore.ir.axes import (
-    Along,
     Inserts,
     Joins,
     Overlaps,
@@ -20,26 +19,24 @@ from graphcore.ir.axes import (
     Splits,
     Windows,
 )
-from graphcore.ir.dtypes import BOOL, INT, Kind, float_for, promote, real_of, sum_of
-from graphcore.ir.errors import GraphTypeError, Refusal, require
-from graphcore.ir.literal import Literal
+from graphcore.ir.dtypes import SINGLE, complex_for, float_for, promote, real_of
+from graphcore.ir.errors import Refusal, require
 from graphcore.ir.node import agree, natural, need
-from graphcore.ir.op import Op, Trait, declare, op
+from graphcore.ir.op import Trait, op
 from graphcore.ir.sizes import Shape, Size, count, same, upper_bound
 from graphcore.ir.types import TensorType
+from graphcore.ops import tensor
 from graphcore.ops.tensor import window_count
 
 from . import matrices as matrices
+from .derived import FORMS as FORMS
+from .derived import by_name
 from .dims import Dims as Dims
 from .dims import close_match as close_match
-from .dims import distinct, drop, has, new_dims, not_empty
+from .dims import distinct, drop, has, new_dims
 from .dims import union as union
-from .fourier import fft as fft
-from .fourier import irfft as irfft
-from .fourier import rfft as rfft
 from .order import argsort as argsort
 from .order import searchsorted as searchsorted
-from .order import sort as sort
 from .positions import embed as embed
 from .positions import gather as gather
 from .positions import index as index
@@ -51,45 +48,24 @@ from .positions import scatter_min as scatter_min
 from .positions import scatter_prod as scatter_prod
 from .positions import slice_ as slice_
 
-
-def reduction(name: str, dtype: Kind, doc: str, *, some: bool = False) -> Op:
-    """Declare an op that makes one value of all over `dims`; with `some` there must be any."""
-
-    def rule(x: TensorType, *, dims: Dims) -> TensorType:
-        if some:
-            not_empty(x, dims)
-        return drop(dtype(x.dtype), x, dims)
-
-    return declare(Op(name, "named", rule, doc, axes=Reduces("dims")))
-
-
-sum_ = reduction("sum", sum_of, "Sum over `dims`.")
-prod = reduction("prod", sum_of, "Product over `dims`.")
-mean = reduction("mean", float_for, "Mean over `dims`.")
-any_ = reduction("any", lambda _: BOOL, "Whether any value over `dims` is true, that is, not 0.")
-all_ = reduction("all", lambda _: BOOL, "Whether all values over `dims` are true, that is, not 0.")
-argmax = reduction(
-    "argmax",
-    lambda _: INT,
-    "Position of the first largest value, counted row-major over `dims`.",
-    some=True,
+sum_, prod, any_, all_ = map(by_name, (tensor.sum_, tensor.prod, tensor.any_, tensor.all_))
+norm, logsumexp = map(by_name, (tensor.norm, tensor.logsumexp))
+max_, min_ = by_name(tensor.max_, some=True), by_name(tensor.min_, some=True)
+argmax, argmin = by_name(tensor.argmax, some=True), by_name(tensor.argmin, some=True)
+softmax, log_softmax = map(by_name, (tensor.softmax, tensor.log_softmax))
+cumsum, cumprod, cummax, cummin, logcumsumexp = map(
+    by_name,
+    (tensor.cumsum, tensor.cumprod, tensor.cummax, tensor.cummin, tensor.logcumsumexp),
 )
-argmin = reduction(
-    "argmin",
-    lambda _: INT,
-    "Position of the first smallest value, counted row-major over `dims`.",
-    some=True,
-)
-norm = reduction(
-    "norm",
-    lambda dtype: real_of(float_for(dtype)),
-    "Square root of the sum of |x|^2 over `dims`, without overflow; its derivative at 0 is 0.",
-)
-logsumexp = reduction(
-    "logsumexp",
-    float_for,
-    "log sum exp over `dims`, without overflow; -inf, with derivative 0, where all are -inf.",
-)
+sort = by_name(tensor.sort)
+fft, irfft = by_name(tensor.fft, complex_for, some=True), by_name(tensor.irfft, complex_for)
+rfft = by_name(tensor.rfft, lambda dtype: promote(float_for(dtype), SINGLE), some=True)
+
+
+@op(axes=Reduces("dims"))
+def mean(x: TensorType, *, dims: Dims) -> TensorType:
+    """Mean over `dims`."""
+    return drop(float_for(x.dtype), x, dims)
 
 
 @op(axes=Reduces("dims"))
@@ -102,61 +78,6 @@ def var(x: TensorType, *, dims: Dims, ddof: int) -> TensorType:
 def std(x: TensorType, *, dims: Dims, ddof: int) -> TensorType:
     """Standard deviation over `dims`; its derivative at a constant x is 0."""
     return drop(real_of(float_for(x.dtype)), x, dims)
-
-
-@op(axes=Reduces("dims"))
-def max_(x: TensorType, *, dims: Dims, initial: Literal | None = None) -> TensorType:
-    """Largest value over `dims`, and of `initial`; tied values share its derivative evenly."""
-    if initial is None:
-        not_empty(x, dims)
-    return drop(x.dtype, x, dims)
-
-
-@op(axes=Reduces("dims"))
-def min_(x: TensorType, *, dims: Dims, initial: Literal | None = None) -> TensorType:
-    """Smallest value over `dims`, and of `initial`; tied values share its derivative evenly."""
-    if initial is None:
-        not_empty(x, dims)
-    return drop(x.dtype, x, dims)
-
-
-def along(name: str, dtype: Kind, doc: str, word: str = "along") -> Op:
-    """Declare an op that makes as many values of those along `dims`."""
-
-    def rule(x: TensorType, *, dims: Dims) -> TensorType:
-        has(x, dims)
-        return TensorType(dtype(x.dtype), x.shape, x.dims)
-
-    return declare(Op(name, "named", rule, doc, axes=Along("dims", moves=False, word=word)))
-
-
-softmax = along(
-    "softmax", float_for, "exp(x) / sum exp(x) over `dims`; 0 where all are -inf.", "over"
-)
-log_softmax = along(
-    "log_softmax", float_for, "log softmax(x) over `dims`, without overflow.", "over"
-)
-cumsum = along("cumsum", sum_of, "Running sum along each of `dims`.")
-cumprod = along("cumprod", sum_of, "Running product along each of `dims`.")
-cummax = along(
-    "cummax",
-    lambda dtype: dtype,
-    "Largest value so far along each of `dims`; tied values share its derivative evenly.",
-)
-cummin = along(
-    "cummin",
-    lambda dtype: dtype,
-    "Smallest value so far along each of `dims`; tied values share its derivative evenly.",
-)
-
-
-@op(axes=Along("dims", moves=False))
-def logcumsumexp(x: TensorType, *, dims: Dims) -> TensorType:
-    """log of the running sum of exp along each of `dims`, without overflow."""
-    has(x, dims)
-    cure = "take real and imaginary parts apart"
-    require(x.dtype.kind != "c", f"is not defined for {x}", cure, GraphTypeError)
-    return TensorType(float_for(x.dtype), x.shape, x.dims)
 
 
 @op(axes=Reduces("dims"))

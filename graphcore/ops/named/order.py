@@ -1,4 +1,4 @@
-"""Sorting along a dim, and search in sorted values."""
+"""Positions in order along a dim, and search in sorted values."""
 
 from __future__ import annotations
 
@@ -9,23 +9,15 @@ from graphcore.ir.node import need
 from graphcore.ir.op import op
 from graphcore.ir.sizes import Size, lower_bound, upper_bound
 from graphcore.ir.types import TensorType
+from graphcore.ops import tensor
 
+from .derived import FORMS, Form
 from .dims import drop, has, union
 
 
 @op(axes=Along("dim", moves=True))
-def sort(x: TensorType, *, dim: str) -> TensorType:
-    """The values along `dim` in order, nan last."""
-    has(x, (dim,))
-    return x
-
-
-@op(axes=Along("dim", moves=True))
 def argsort(x: TensorType, *, dim: str, size: Size, descending: bool) -> TensorType:
-    """Positions of the first `size` values along `dim` in order; nan counts as the largest.
-
-    Ties keep the order they have.
-    """
+    """Positions of the first `size` values along `dim` in order, as the plain op has them."""
     has(x, (dim,))
     left = x.size(dim) - size
     most, least = upper_bound(left), lower_bound(left)
@@ -38,6 +30,9 @@ def argsort(x: TensorType, *, dim: str, size: Size, descending: bool) -> TensorT
         need(dim, size - 1, "<", x.size(dim))
     new = x.sizes | {dim: size}
     return TensorType(INT, tuple(new.values()), x.dims)
+
+
+FORMS[argsort] = Form(tensor.argsort, "axis", "dim", lambda dtype: dtype)
 
 
 @op(axes=Searches())

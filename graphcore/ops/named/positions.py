@@ -8,6 +8,7 @@ from graphcore.ir.node import agree, need
 from graphcore.ir.op import Op, Trait, declare, op
 from graphcore.ir.sizes import Shape, Size, lower_bound, upper_bound
 from graphcore.ir.types import TensorType
+from graphcore.ops import tensor
 
 from .dims import Dims, drop, has, new_dims, union
 
@@ -71,24 +72,22 @@ def gather(x: TensorType, *indices: TensorType, dims: Dims) -> TensorType:
     return TensorType.of(x.dtype, sizes)
 
 
-@op(axes=Receives("dims", base=0), traits=[Trait.MAY_RAISE], said="at")
-def scatter(
-    updates: TensorType, *indices: TensorType, over: Dims, dims: Dims, sizes: Shape
-) -> TensorType:
-    """Sum of the `updates` that go to each place: to position `indices[i]` of a new `dims[i]`.
+def scattering(plain: Op) -> Op:
+    """Declare the named form of an op that combines the `updates` that go to each place.
 
-    Operands align by name. Of their dims those in `over` vanish and the rest are batch; the new
-    dims come last. The transpose of `gather`.
+    They go to position `indices[i]` of a new `dims[i]`. Operands align by name. Of their dims those
+    in `over` vanish and the rest are batch; the new dims come last.
     """
-    return updates_type(updates, indices, over, dims, sizes)
 
+    def rule(
+        updates: TensorType, *indices: TensorType, over: Dims, dims: Dims, sizes: Shape
+    ) -> TensorType:
+        return updates_type(updates, indices, over, dims, sizes)
 
-@op(axes=Receives("dims", base=0), traits=[Trait.MAY_RAISE], said="at")
-def scatter_prod(
-    updates: TensorType, *indices: TensorType, over: Dims, dims: Dims, sizes: Shape
-) -> TensorType:
-    """Product of the `updates` that go to each place, as `scatter` has it; 1 where none do."""
-    return updates_type(updates, indices, over, dims, sizes)
+    kind = Receives("dims", base=0)
+    return declare(
+        Op(plain.name, "named", rule, plain.doc, axes=kind, traits=plain.traits, said=plain.said)
+    )
 
 
 def updates_type(
@@ -103,8 +102,8 @@ def updates_type(
     return TensorType(updates.dtype, (*rest.shape, *sizes), (*(rest.dims or ()), *dims))
 
 
-def receiver(name: str, doc: str) -> Op:
-    """Declare an op that gives its first operand when updates have come to it.
+def receiving(plain: Op) -> Op:
+    """Declare the named form of an op that gives its first operand when updates have come to it.
 
     Their batch dims are its own.
     """
@@ -117,21 +116,14 @@ def receiver(name: str, doc: str) -> Op:
         whole = union(x, updates_type(updates, indices, over, dims, sizes))
         return TensorType.of(x.dtype, whole)
 
-    kind, traits = Receives("dims", base=1), [Trait.MAY_RAISE]
-    return declare(Op(name, "named", rule, doc, axes=kind, traits=traits, said="at"))
+    kind, traits = Receives("dims", base=1), plain.traits - {Trait.UPDATES}
+    return declare(
+        Op(plain.name, "named", rule, plain.doc, axes=kind, traits=traits, said=plain.said)
+    )
 
 
-put = receiver(
-    "put", "`x` with `updates` at the places they go to, as `scatter` has it; of several the last."
-)
-scatter_max = receiver(
-    "scatter_max",
-    "The largest of `x` and the `updates` that go to each place, as `scatter` has it.",
-)
-scatter_min = receiver(
-    "scatter_min",
-    "The smallest of `x` and the `updates` that go to each place, as `scatter` has it.",
-)
+scatter, scatter_prod = map(scattering, (tensor.scatter, tensor.scatter_prod))
+put, scatter_max, scatter_min = map(receiving, (tensor.put, tensor.scatter_max, tensor.scatter_min))
 
 
 @op(axes=Ranges(How.WITHIN), said="pad")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from graphcore.ir.dtypes import HALF, INT, SINGLE, complex_for, float_for, promote, real_of
+from collections.abc import Callable
+
+from graphcore.ir.axes import Reduces
+from graphcore.ir.dtypes import HALF, INT, SINGLE, float_for, promote
 from graphcore.ir.graph import Graph, with_graphs
-from graphcore.ir.node import Node
-from graphcore.ir.op import for_every
+from graphcore.ir.literal import Literal
+from graphcore.ir.node import Node, unwrap
+from graphcore.ir.op import Op, for_every
 from graphcore.ir.sizes import Shape, count, maximum
-from graphcore.ir.types import TensorType
+from graphcore.ir.types import DType, TensorType
 from graphcore.ops import autodiff, control, elementwise, leaf, named, tensor
 from graphcore.ops.control import Loop
 from graphcore.rewrites.engine import convert
@@ -90,17 +94,56 @@ def lower_where(node: Node, condition: Node, *xs: Node) -> Node:
     )
 
 
-@lower(named.sum_)
-def lower_sum(node: Node, x: Node) -> Node:
-    return sum_over(cast(x, node.type.dtype), axes(node))
-
-
-@lower(named.prod)
-def lower_prod(node: Node, x: Node) -> Node:
-    x = cast(x, node.type.dtype)
-    for axis in sorted(axes(node), reverse=True):
-        x = tensor.prod(x, axis=axis)
+def lower_derived(node: Node, x: Node) -> Node:
+    """The plain op over the axes of the dims, at once or along one after the other"""
+    form, attrs = named.FORMS[node.op], dict(node.attrs)
+    dims = attrs.pop(form.dims)
+    over = axes(node, (dims,) if form.dims == "dim" else dims)
+    x = converted(x, form.operand(x.type.dtype) if form.operand else node.type.dtype)
+    reduces = isinstance(node.op.axes, Reduces)
+    if reduces and not over:
+        return OVER_NOTHING[node.op](x, **attrs) if node.op in OVER_NOTHING else x
+    if form.axes == "axes":
+        return form.plain(x, axes=over, **attrs)
+    for axis in sorted(over, reverse=True) if reduces else over:
+        x = form.plain(x, axis=axis, **attrs)
     return x
+
+
+for_every("named", lambda op: op in named.FORMS and LOWER.setdefault(op, lower_derived))
+
+
+def converted(x: Node, dtype: DType) -> Node:
+    """`x` in `dtype`: as a bool whether it is not 0, as a real number its absolute value."""
+    if dtype.kind == "b":
+        return truth(x)
+    return cast(elementwise.absolute(x) if x.type.dtype.kind == "c" != dtype.kind else x, dtype)
+
+
+def truth(x: Node) -> Node:
+    """Where `x` is not 0."""
+    if x.type.dtype.kind == "b":
+        return x
+    return elementwise.not_equal(x, full(0, x.type.dtype, x.type.shape))
+
+
+def extreme(of_two: Op) -> Callable[..., Node]:
+    """The value itself, or the extreme of it and the initial one."""
+
+    def over_nothing(x: Node, initial: Literal | None = None) -> Node:
+        if initial is None:
+            return x
+        return of_two(x, leaf.full(value=initial, shape=x.type.shape, dims=None))
+
+    return over_nothing
+
+
+OVER_NOTHING: dict[Op, Callable[..., Node]] = {
+    named.norm: lambda x: elementwise.absolute(unwrap(x, elementwise.absolute)),
+    named.max_: extreme(elementwise.maximum),
+    named.min_: extreme(elementwise.minimum),
+}
+"""What a reduction over no dims is, if not the value itself."""
 
 
 @lower(named.mean)
@@ -145,32 +188,9 @@ def lower_std(node: Node, x: Node) -> Node:
     return cast(where(equals(v, 0), 0, elementwise.sqrt(nonzero(v))), node.type.dtype)
 
 
-@lower(named.max_, named.min_)
-def lower_extreme(node: Node, x: Node) -> Node:
-    """The extreme value over axes, if there are any, and of an initial one, if there is one"""
-    if axes(node):
-        rest = {key: value for key, value in node.attrs.items() if key != "dims"}
-        return plain(node)(x, axes=axes(node), **rest)
-    if (initial := node.attrs.get("initial")) is None:
-        return x
-    of_two = elementwise.maximum if node.op is named.max_ else elementwise.minimum
-    return of_two(x, leaf.full(value=initial, shape=x.type.shape, dims=None))
-
-
-@lower(named.any_, named.all_)
-def lower_truth(node: Node, x: Node) -> Node:
-    return plain(node)(truth(x), axes=axes(node)) if axes(node) else truth(x)
-
-
-def truth(x: Node) -> Node:
-    """Where `x` is not 0."""
-    if x.type.dtype.kind == "b":
-        return x
-    return elementwise.not_equal(x, full(0, x.type.dtype, x.type.shape))
-
-
 @lower(named.argmax, named.argmin)
 def lower_place_of_extreme(node: Node, x: Node) -> Node:
+    """All its axes merged: positions are counted row-major"""
     return plain(node)(merge_last(x, axes(node)), axis=node.type.ndim)
 
 
@@ -182,54 +202,9 @@ def merge_last(x: Node, merged: tuple[int, ...]) -> Node:
     return reshape(transpose(x, (*rest, *merged)), (*kept, size))
 
 
-@lower(named.norm)
-def lower_norm(node: Node, x: Node) -> Node:
-    x = cast(x, float_for(x.type.dtype))
-    if x.type.dtype.kind == "c" or not axes(node):
-        x = elementwise.absolute(x)
-    return tensor.norm(x, axes=axes(node)) if axes(node) else x
-
-
-@lower(named.logsumexp)
-def lower_logsumexp(node: Node, x: Node) -> Node:
-    x = cast(x, node.type.dtype)
-    return tensor.logsumexp(x, axes=axes(node)) if axes(node) else x
-
-
-@lower(named.softmax, named.log_softmax)
-def lower_softmax(node: Node, x: Node) -> Node:
-    return plain(node)(cast(x, node.type.dtype), axes=axes(node))
-
-
 @lower(named.print_)
 def lower_print(node: Node, x: Node) -> Node:
     return tensor.print_(x, **node.attrs, dims=node.type.dims)
-
-
-@lower(named.cumsum, named.cumprod, named.cummax, named.cummin, named.logcumsumexp)
-def lower_accumulation(node: Node, x: Node) -> Node:
-    x = cast(x, node.type.dtype)
-    for axis in axes(node):
-        x = plain(node)(x, axis=axis)
-    return x
-
-
-@lower(named.sort, named.argsort)
-def lower_sort(node: Node, x: Node) -> Node:
-    (axis,) = axes(node, (node.attrs["dim"],))
-    rest = {key: value for key, value in node.attrs.items() if key != "dim"}
-    return plain(node)(x, axis=axis, **rest)
-
-
-@lower(named.fft, named.rfft, named.irfft)
-def lower_fft(node: Node, x: Node) -> Node:
-    (axis,) = axes(node, (node.attrs["dim"],))
-    dtype, attrs = node.type.dtype, node.attrs
-    if node.op is named.fft:
-        return tensor.fft(cast(x, dtype), axis=axis, inverse=attrs["inverse"])
-    if node.op is named.rfft:
-        return tensor.rfft(cast(x, real_of(dtype)), axis=axis)
-    return tensor.irfft(cast(x, complex_for(dtype)), axis=axis, size=attrs["size"])
 
 
 @lower(named.searchsorted)
