@@ -95,7 +95,7 @@ def lower_where(node: Node, condition: Node, *xs: Node) -> Node:
 
 
 def lower_derived(node: Node, x: Node) -> Node:
-    """The plain op over the axes of the dims, at once or along one after the other"""
+    """The plain op over the axes of the dims"""
     form, attrs = named.FORMS[node.op], dict(node.attrs)
     dims = attrs.pop(form.dims)
     over = axes(node, (dims,) if form.dims == "dim" else dims)
