@@ -49,8 +49,8 @@ class Need(NamedTuple):
 
 
 class _Pending(threading.local):
-    def __init__(self) -> None:
-        self.needs: list[Need] = []
+    needs: list[Need] | None = None
+    """The conditions of the type rule that runs, if one does: helpers of rules serve others too."""
 
 
 _pending = _Pending()
@@ -70,13 +70,14 @@ def need(
     """
     for size in (left, right):
         divides(dim, size)
-    _pending.needs.append(Need(dim, left, relation, right, kind, cure))
+    if _pending.needs is not None:
+        _pending.needs.append(Need(dim, left, relation, right, kind, cure))
 
 
 def divides(dim: str, size: Size) -> None:
     """Have the call check that `size` divides by no 0."""
     for divisor in divisors(size):
-        if lower_bound(divisor) == 0:
+        if lower_bound(divisor) == 0 and _pending.needs is not None:
             _pending.needs.append(Need(dim, 1, "<=", divisor))
 
 
@@ -296,23 +297,29 @@ def infer(op: Op, inputs: tuple[Node, ...], attrs: Attrs) -> tuple[Type, tuple[N
     known: tuple[Type, tuple[Need, ...]] | None = _inferred.get(key)
     if known is not None:
         return known
-    pending = _pending.needs
-    try:
-        inferred = op.rule(*types, **attrs)
-        for item in inferred.items if isinstance(inferred, TupleType) else (inferred,):
-            axes = len(item.shape)
-            require(axes <= MOST_AXES, f"{axes} dims, of at most {MOST_AXES} in NumPy", CURE_AXES)
-        result = inferred, tuple(pending)
-    except Refusal as refusal:
-        raise refusal.kind(describe(refusal, op, inputs)) from None
-    finally:
-        pending.clear()
+    result = infer_anew(op, inputs, attrs)
     if inputs and op.dialect not in (
         "control",
         "schedule",
     ):  # else arrays or bodies would be kept alive
         _inferred.keep(key, result)
     return result
+
+
+def infer_anew(op: Op, inputs: tuple[Node, ...], attrs: Attrs) -> tuple[Type, tuple[Need, ...]]:
+    """The same by the type rule itself, and not from memory."""
+    before, needs = _pending.needs, list[Need]()
+    _pending.needs = needs
+    try:
+        inferred = op.rule(*map(type_of, inputs), **attrs)
+        for item in inferred.items if isinstance(inferred, TupleType) else (inferred,):
+            axes = len(item.shape)
+            require(axes <= MOST_AXES, f"{axes} dims, of at most {MOST_AXES} in NumPy", CURE_AXES)
+        return inferred, tuple(needs)
+    except Refusal as refusal:
+        raise refusal.kind(describe(refusal, op, inputs)) from None
+    finally:
+        _pending.needs = before
 
 
 def _only_output(graph: Any) -> Node:

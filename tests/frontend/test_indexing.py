@@ -261,6 +261,17 @@ def test_pointwise_of_different_lengths():
     f(np.ones((5, 5)), [1, 2], [3, 4])
 
 
+def test_what_one_program_needs_of_sizes_is_asked_of_no_other():
+    """Though the second compilation builds no node that the first has not built."""
+    x = gc.tensor("x", {"a": 5, "b": 5})
+    i, j = (gc.tensor(name, {"p": size}, dtype="int64") for name, size in (("i", "m"), ("j", "n")))
+    kept = [gc.compile([x, i, j], x.isel(a=i, b=j), native=False) for _ in range(2)]
+    u, v = gc.tensor("u", {"of u": "m"}), gc.tensor("v", {"of v": "n"})
+    other = gc.compile([u, v], gc.cbrt(u).sum() + gc.cbrt(v).sum(), native=False)
+    assert other([1.0, 8.0], [1.0, 8.0, 27.0]) == 9
+    del kept
+
+
 def test_a_constant_mask_is_known():
     x, mask = gc.tensor("x", {"a": None}), [True, False, True]
     assert x.isel(a=gc.constant(mask, "a")) is x.isel(a=("a", mask))
