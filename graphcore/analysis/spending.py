@@ -162,7 +162,7 @@ def is_routine(node: Node) -> bool:
 
 
 def gains_alone(node: Node) -> bool:
-    """Whether machine code computes an op, without others to join, in a part of NumPy's time.
+    """Whether machine code beats NumPy at an op alone, with nothing fused.
 
     NumPy calls a function for each short row of a reduction and for each small matrix of a batch,
     waits in recurrences for each result, and sorts positions by comparing values.

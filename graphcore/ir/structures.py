@@ -141,7 +141,7 @@ def number_leaves(structure: Branch | None, numbers: Iterator[int] | None = None
 
 
 def static_values(structure: Branch | None) -> list[Any]:
-    """The rests of all levels, in order, where there are some."""
+    """The static values of every level that has some, in order."""
     if structure is None:
         return []
     inner = [rest for part in structure.parts for rest in static_values(part)]

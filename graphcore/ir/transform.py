@@ -1,4 +1,4 @@
-"""The only walk that rebuilds graphs.
+"""The walk by which passes rebuild graphs.
 
 A pass only says which node takes the place of a node::
 

@@ -1,4 +1,4 @@
-"""Plain tensor ops: axes are positions. Derivative rules and backends know only these."""
+"""Plain tensor ops: axes are positions. Derivative rules and backends know no named ops."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def expand(x: TensorType, *, axes: Axes, sizes: Shape) -> TensorType:
 def reshaped_type(x: TensorType, shape: Shape) -> TensorType:
     """`x` in another shape of as many values."""
     if differ(x.count, count(shape)):
-        raise Refusal(f"{x} has not {count(shape)} values")
+        raise Refusal(f"{x} has {x.count} values, not {count(shape)}")
     return TensorType(x.dtype, shape)
 
 

@@ -1,4 +1,4 @@
-"""The last lowering: ops kept whole for derivative rules become ops that backends have."""
+"""The last lowering: ops kept whole for derivative rules become matrix products and simple ops."""
 
 from __future__ import annotations
 

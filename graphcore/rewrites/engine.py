@@ -54,7 +54,7 @@ def simplify(graph: Graph, rules: RuleSet) -> Graph:
 
 
 def normal_forms(rules: RuleSet) -> dict[Node, Node]:
-    """The normal forms known in this compilation, those of more rules that are nodes themselves."""
+    """Known normal forms; nodes that a larger set of rules left unchanged count as normal here."""
     known: dict[RuleSet, dict[Node, Node]] = current().known.setdefault("normal forms", {})
     if rules not in known:
         larger = [forms for more, forms in known.items() if rules <= more]

@@ -161,7 +161,7 @@ COMMON: Passes = [
     Pass("scattered added", add_scattered, EXPANDED),
     Pass("optimized", in_turn(share_commuted, tidied.change), EXPANDED),
 ]
-"""The passes that suit every target, before those that serve the costs of one."""
+"""The passes that our targets share, before those that serve the costs of one."""
 
 
 def run(graph: Graph, passes: Passes) -> list[Stage]:

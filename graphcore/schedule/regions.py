@@ -110,8 +110,8 @@ def groups(graph: Graph, native: Mapping[Node, bool]) -> list[list[Node]]:
 def stages(nodes: Sequence[Node], native: Mapping[Node, bool]) -> dict[Node, int]:
     """The stage of each node: that of its operands, or the next where the host reads a kernel.
 
-    So no kernel, which is the native nodes of one stage, waits for itself. Effects wait for those
-    before: otherwise they might need a kernel that needs later ones.
+    The native nodes of one stage are one kernel: numbered so, no kernel waits for itself. An effect
+    waits for the one before: otherwise it might need a kernel that needs a later effect.
     """
     finds, before = finders(nodes), list[Node]()
     stage: dict[Node, int] = {}

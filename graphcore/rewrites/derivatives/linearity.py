@@ -36,7 +36,7 @@ from .tables import PARTIALS, TRANSPOSE, VJP
 
 
 class Growth(Enum):
-    """Growth by no single power: zeros grow by any, sin(ct) by none, others by an unknown one."""
+    """What is said in place of a power: a zero has ANY, sin(ct) has NONE, others are UNKNOWN."""
 
     ANY = "any"
     NONE = "none"
@@ -118,7 +118,7 @@ def either_of(a: Varies, b: Varies) -> Varies:
 
 
 def after_choice(node: Node, part: Varies) -> Varies:
-    """How a value varies after a choice, or a number of steps, that varies itself."""
+    """How a value varies that is selected by a condition or a trip count which varies itself."""
     return Varies(part.growth if part.at_all else Growth.UNKNOWN, True, part.bend or node)
 
 

@@ -43,7 +43,7 @@ class Wins(NamedTuple):
 
 
 def as_selection(x: Node, y: Node) -> Select:
-    """The same as a selection."""
+    """`Wins` as a `Select`."""
     return Select(e.greater_equal(x, y), 1 - 0.5 * cast(e.equal(x, y), x.type.dtype))
 
 
@@ -52,7 +52,7 @@ Partials: TypeAlias = Callable[..., tuple[Partial, ...]]
 
 
 def unless_nan(share: Select, other: Node) -> Select:
-    """The same, and the whole of it where the other operand is nan."""
+    """The share, which is whole where the other operand is nan."""
     return share._replace(condition=e.logical_or(share.condition, e.isnan(other)))
 
 

@@ -110,7 +110,7 @@ class Outside:
         return done
 
     def of_all_steps(self, node: Node, done: Mapping[Node, Node]) -> Node:
-        """The values of a node of all steps, given those of its operands, in the node's name."""
+        """A node batched over all steps, given its operands batched; it keeps the node's line."""
         xs, own = self.operands(node, done)
         with inheriting(node):
             made = on_all_steps(node, xs, own, self.loop.settings["length"])

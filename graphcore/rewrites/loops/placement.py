@@ -135,7 +135,7 @@ class Placement:
     # ---- after the loop
 
     def place_results(self) -> None:
-        """Results that no carry needs, if as little is recorded for them as they are."""
+        """Compute a result after the loop if what must be recorded for it is no larger."""
         late = self.unneeded_nodes(self.loop.results, self.loop.updates)
         for y in reversed([*self.recorded]):
             if y not in late and y not in self.before:
@@ -150,7 +150,7 @@ class Placement:
                 self.recorded[y] = None
 
     def place_sums(self) -> None:
-        """Carries that only add up, if as little is recorded for them as it takes otherwise."""
+        """Turn accumulating carries into sums after the loop, under the same limit of memory."""
         roots = (*self.loop.updates, *self.recorded)
         used = Counter(roots)
         used.update(x for node in toposort(roots) for x in node.inputs)
@@ -198,7 +198,7 @@ class Placement:
         return [x for x in some if x not in self.before and x not in self.recorded]
 
     def sum_of(self, term: Node, late: set[Node]) -> Sum | None:
-        """How one term is summed, from as little recorded as it takes; None if not worth it."""
+        """The way to sum a term after the loop that records least; None if not worth it."""
         views = []
         while term.op in VIEWS_OF_SUMS and term not in self.before:
             views.append(term)

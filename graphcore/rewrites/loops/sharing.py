@@ -31,7 +31,7 @@ from .zeros import zeros_known
 
 
 def tidy_bodies(graph: Graph) -> Graph:
-    """In the bodies of loops and branches the same is done as around them."""
+    """`tidy_body`, applied to the body of every loop and branch."""
     return inside_as_well(tidy_body, graph)
 
 
@@ -84,7 +84,7 @@ def join_loops(a: Loop, b: Loop) -> Loop:
 
 
 def moved_results(node: Node, key: Node, loops: Mapping[Node, Loop]) -> Moved:
-    """Where the results of a loop are in one that carries and returns the same and more."""
+    """The indices of the results of a loop among those of the merged loop."""
     old, new = Loop.of(node), loops[key]
     carries = {carry: i for i, carry in enumerate(new.carries)}
     results = {y: i for i, y in enumerate(new.results, len(carries))}
@@ -306,7 +306,7 @@ def needed_parts(loop: Loop, used: Iterable[int]) -> tuple[Loop, dict[int, int]]
 
 
 def counters(loop: Loop) -> list[Node]:
-    """The params of sequences recorded by the loop whose steps this one takes again."""
+    """The params fed by values that the forward loop, of as many steps, recorded."""
     length = loop.settings.get("length")
     return [
         param

@@ -63,7 +63,7 @@ def short_axes_first(graph: Graph) -> Graph:
 
 
 def products_given(graph: Graph) -> set[Node]:
-    """Products of long rows, as they lie, that are results in another shape: of convolutions."""
+    """Matrix products whose result is only reshaped, as in convolutions: they stay as they are."""
     found = {*graph.outputs}
     for node in reversed(graph.nodes()):
         if node in found and node.op is tensor.reshape:
@@ -83,7 +83,7 @@ def is_short(size: Size) -> bool:
 
 
 def bound_by_memory(graph: Graph) -> set[Node]:
-    """The nodes whose short axes come last because those of an operand in memory do.
+    """The nodes that inherit short axes at the end from an operand that is stored so.
 
     Such operands are arguments, constants, and results of ops that cannot be computed in another
     order.

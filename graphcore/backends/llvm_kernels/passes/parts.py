@@ -1,6 +1,6 @@
-"""Parts that are written into a larger result: other ops read such a part in that result.
+"""A value that is written into a larger result is not stored twice: others read it there.
 
-Then a part needs neither memory nor a pass of its own: it is computed in the memory of the result.
+It needs neither memory nor a pass of its own: it is computed in the memory of the result.
 """
 
 from __future__ import annotations
