@@ -138,7 +138,7 @@ def own_rules() -> Ops:
 SOME: dict[str, str] = {
     "graphcore.interop.coordinates RULES": "its kind of axes says which labels a result has",
     "graphcore.ops.named.derived FORMS": "the op has a type rule and a lowering of its own",
-    "graphcore.rewrites.lower OVER_NOTHING": "over no dims it is the operand itself",
+    "graphcore.rewrites.lower OVER_NOTHING": "over no dims it is one over an axis of size 1",
     "graphcore.analysis.cost FACTORED": "the cost of another op on matrices counts a factorisation",
     "graphcore.analysis.cost ITERATIVE": "another op on matrices is no iteration",
     "graphcore.analysis.spending RANKS": "another op is no product of batches of matrices",

@@ -10,7 +10,7 @@ import scipy.special
 import xarray
 
 import graphcore as gc
-from tests.outside.ops import energy_of, transformed
+from tests.outside.ops import energy, energy_of, transformed
 
 X = np.random.default_rng(0).uniform(0.1, 2.0, size=(3, 4))
 
@@ -28,6 +28,9 @@ def check() -> None:
     np.testing.assert_allclose(found["each"], slope)
     twice = gc.compile([x], gc.hvp(y.sum(), x, gc.ones_like(x)))(X)
     np.testing.assert_allclose(twice, 2 / (1 + X) - z * (1 + X) ** -1.5)
+
+    squares = gc.Tensor(energy(x.node, dims=()))
+    np.testing.assert_allclose(gc.compile([x], squares)(X), X**2)
 
     printed = str(f.stages["named"]) + str(f.stages["lowered"])
     for line in ("boxcox1p(x, 0.5)", "energy(%0; over col)", "f64[row]"):

@@ -102,7 +102,9 @@ def lower_derived(node: Node, x: Node) -> Node:
     x = converted(x, form.operand(x.type.dtype) if form.operand else node.type.dtype)
     reduces = isinstance(node.op.axes, Reduces)
     if reduces and not over:
-        return OVER_NOTHING[node.op](x, **attrs) if node.op in OVER_NOTHING else x
+        if node.op in OVER_NOTHING:
+            return OVER_NOTHING[node.op](x, **attrs)
+        x, over = reshape(x, (*x.type.shape, 1)), (x.type.ndim,)
     if form.axes == "axes":
         return form.plain(x, axes=over, **attrs)
     for axis in sorted(over, reverse=True) if reduces else over:
@@ -139,11 +141,12 @@ def extreme(of_two: Op) -> Callable[..., Node]:
 
 
 OVER_NOTHING: dict[Op, Callable[..., Node]] = {
+    **dict.fromkeys((named.sum_, named.prod, named.any_, named.all_, named.logsumexp), lambda x: x),
     named.norm: lambda x: elementwise.absolute(unwrap(x, elementwise.absolute)),
     named.max_: extreme(elementwise.maximum),
     named.min_: extreme(elementwise.minimum),
 }
-"""What a reduction over no dims is, if not the value itself."""
+"""What a reduction over no dims is; any other is one over an axis of size 1."""
 
 
 @lower(named.mean)
