@@ -23,7 +23,7 @@ def h(x: Node) -> Node:
     return t(conjugate(x)) if x.type.dtype.kind == "c" else t(x)
 
 
-def at(*factors: Node) -> Node:
+def matmul(*factors: Node) -> Node:
     """The matrix product."""
     first, *rest = factors
     for x in rest:
@@ -43,14 +43,14 @@ def index(x: Node, axis: int) -> Node:
     return expand(steps, [other for other in range(rank) if other != axis % rank], shape)
 
 
-def below(x: Node, offset: int = 0) -> Node:
-    """Where an element stands on the diagonal or below; with `offset` 1 strictly below."""
-    return greater_equal(index(x, -2), index(x, -1) + offset if offset else index(x, -1))
+def below(x: Node, k: int = 0) -> Node:
+    """Where an element stands on diagonal `k` or below: with -1 strictly below the main one."""
+    return greater_equal(index(x, -2), index(x, -1) + -k if k else index(x, -1))
 
 
-def tril(x: Node, offset: int = 0) -> Node:
-    """`x`, and 0 above the diagonal; with `offset` 1 on it as well."""
-    return where(below(x, offset), x, 0)
+def tril(x: Node, k: int = 0) -> Node:
+    """`x`, and 0 above diagonal `k`, as np.tril: with -1 on the main one as well."""
+    return where(below(x, k), x, 0)
 
 
 def on_diagonal(x: Node) -> Node:
@@ -94,7 +94,7 @@ def pad(x: Node, m: Size, n: Size, start: tuple[Size, Size] = (0, 0)) -> Node:
 def half_triangle(x: Node) -> Node:
     """1 below the diagonal, 1/2 on it and 0 above, for the last two axes of `x`."""
     dtype = x.type.dtype
-    return 0.5 * (cast(below(x), dtype) + cast(below(x, 1), dtype))
+    return 0.5 * (cast(below(x), dtype) + cast(below(x, -1), dtype))
 
 
 def hermitian(x: Node) -> Node:

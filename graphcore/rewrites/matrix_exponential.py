@@ -26,7 +26,17 @@ from graphcore.ops.elementwise import (
     maximum,
 )
 
-from .matrices import at, below, columns, diagonal, expand_last, eye_like, largest, on_diagonal, t
+from .matrices import (
+    below,
+    columns,
+    diagonal,
+    expand_last,
+    eye_like,
+    largest,
+    matmul,
+    on_diagonal,
+    t,
+)
 from .plain import cast, equals, expand_to, full, sum_over, where
 
 POWERS, BLOCKS = 5, 4
@@ -49,7 +59,7 @@ def decompose_expm(node: Node) -> Node:
     exponent = if_finite(positive(ceil(log2(norm(a)))))
     powers = [a * power_of_two(-exponent, a)]
     for k in range(1, POWERS):
-        powers.append(at(powers[k // 2], powers[k - 1 - k // 2]))
+        powers.append(matmul(powers[k // 2], powers[k - 1 - k // 2]))
     size = reduce(maximum, [norm(powers[k - 1]) ** (1 / k) for k in (POWERS - 1, POWERS)])
     most = np.finfo(size.type.dtype).maxexp // ROOTS
     halvings = maximum(ceil(exponent + log2(size / LIMIT)), exponent - most)
@@ -58,7 +68,7 @@ def decompose_expm(node: Node) -> Node:
     powers = [eye_like(a), *[x * scale**k for k, x in enumerate(powers, 1)]]
     total = terms(POWERS * (BLOCKS - 1), powers)
     for block in reversed(range(BLOCKS - 1)):
-        total = at(total, powers[-1]) + terms(POWERS * block, powers[:-1])
+        total = matmul(total, powers[-1]) + terms(POWERS * block, powers[:-1])
     return squared(total, powers[1], cast(halvings, INT))
 
 
@@ -102,7 +112,7 @@ def squared(total: Node, x: Node, times: Node) -> Node:
     operands = full(0, INT), settled(total, own, exact), own, exact, times, most
     params = [leaf.param(Hidden(f"operand{i}"), x.type) for i, x in enumerate(operands)]
     step, y, own, exact, times, most = params
-    square = settled(at(y, y), 2 * own, exact)
+    square = settled(matmul(y, y), 2 * own, exact)
     if batch:
         going = less(expand_to(step, times.type.shape), times)
         square = where(expand_last(going, y.type.shape), square, y)

@@ -24,7 +24,7 @@ from graphcore.ops.elementwise import absolute, log, sign
 
 from .einsums import single
 from .engine import RuleSet
-from .matrices import at, diagonal, h, on_diagonal, t
+from .matrices import diagonal, h, matmul, on_diagonal, t
 from .plain import cast, expand, pick, reshape, sum_over, transpose, where
 
 structure = RuleSet()
@@ -42,7 +42,7 @@ def solve_by_structure(node: Node) -> Node | None:
     (a, b), check = node.inputs, node.attrs["check"]
     known = facts(a)
     if UNITARY in known:
-        return at(h(a), b)
+        return matmul(h(a), b)
     if known & DIAGONAL:
         return linalg.solve_triangular(a, b, lower=LOWER in known, unit=False, check=check)
     return None
@@ -73,7 +73,7 @@ def product_with_inverse(node: Node) -> Node | None:
     present = [letter for letter in order if letter in own]
     b = transpose(b, [own.index(letter) for letter in present])
     shape = tuple(sizes[letter] for letter in order)
-    b = expand(b, [at for at, letter in enumerate(order) if letter not in own], shape)
+    b = expand(b, [axis for axis, letter in enumerate(order) if letter not in own], shape)
     start = (*shape[: len(batch)], sizes[summed])
     wide = reshape(b, (*start, count(sizes[letter] for letter in columns)))
     found = linalg.solve(matrix, wide, check=inverse.attrs["check"])

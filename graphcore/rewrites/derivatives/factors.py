@@ -33,7 +33,6 @@ from graphcore.ops.elementwise import (
 )
 from graphcore.rewrites.matrices import (
     after,
-    at,
     columns,
     diagonal,
     expand_last,
@@ -45,6 +44,7 @@ from graphcore.rewrites.matrices import (
     hermitian,
     index,
     largest,
+    matmul,
     on_diagonal,
     pad,
     real_part,
@@ -82,7 +82,7 @@ def cholesky_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node]:
     """dl = l Φ(l⁻¹ da l⁻ᴴ), Φ the lower triangle with half its diagonal (Murray 2016)"""
     half = linalg.solve_triangular(node, hermitian(only_tangent(tangents)), **LOWER)
     inner = h(linalg.solve_triangular(node, h(half), **LOWER))
-    return (at(node, inner * half_triangle(inner)),)
+    return (matmul(node, inner * half_triangle(inner)),)
 
 
 LOWER = {"lower": True, "unit": False, "check": False}
@@ -115,21 +115,21 @@ def qr_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node, Node]:
     q, r = node[0], node[1]
     m, wide = size(da, -2), size(q, -1)
     k = minimum(m, size(da, -1))
-    c = at(h(q), da)
+    c = matmul(h(q), da)
     leading = first(first(r, -2, k), -1, k)
     corner = without_last_pivot(leading, m)
     turning = leading if da.type.dtype.kind == "c" else corner
     x = pad(right_divided(first(c, -1, k), turning), wide, wide)
-    low = tril(x, 1)
+    low = tril(x, -1)
     turn = low - h(low)
     if x.type.dtype.kind == "c":
         on = where(on_diagonal(x), x, 0)
         turn = turn + cast(imag(on), x.type.dtype) * full_like(on, 1j)
-    dq = at(q, turn)
+    dq = matmul(q, turn)
     if same(m, wide) is not True:
-        beside = right_divided(first(da - at(q, c), -1, k), corner)
+        beside = right_divided(first(da - matmul(q, c), -1, k), corner)
         dq = dq + where_same(m, wide, 0, beside)
-    return dq, c - at(turn, r)
+    return dq, c - matmul(turn, r)
 
 
 def lu_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[None, Node, Node]:
@@ -151,11 +151,11 @@ def lu_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[None, Node, Nod
         whole = where(on_diagonal(rest), where(wide, 1, rest), rest)
     else:
         whole = lower
-    moved = linalg.solve_triangular(whole, at(order, da), **UNIT_LOWER)
+    moved = linalg.solve_triangular(whole, matmul(order, da), **UNIT_LOWER)
     corner = without_last_pivot(first(u, -1, k), m)
-    low = tril(right_divided(first(moved, -1, k), corner), 1)
-    dl = at(whole, low)
-    du = first(moved, -2, k) - at(first(low, -2, k), u)
+    low = tril(right_divided(first(moved, -1, k), corner), -1)
+    dl = matmul(whole, low)
+    du = first(moved, -2, k) - matmul(first(low, -2, k), u)
     return None, dl, du
 
 
@@ -182,8 +182,8 @@ def eigh_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node, Node]:
     one, see `derivatives/functions.py`.
     """
     w, v = node[0], node[1]
-    c = at(h(v), hermitian(only_tangent(tangents)), v)
-    return real_part(diagonal(c)), at(v, eigen_turn(c, w))
+    c = matmul(h(v), hermitian(only_tangent(tangents)), v)
+    return real_part(diagonal(c)), matmul(v, eigen_turn(c, w))
 
 
 def eigen_turn(c: Node, w: Node) -> Node:
@@ -212,7 +212,7 @@ def quotient(node: Node, x: Node, gap: Node) -> Node:
 def eigvalsh_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node]:
     """dw = diag(vᴴ da v)"""
     v = linalg.eigh(*node.inputs)[1]
-    return (real_part(diagonal(at(h(v), hermitian(only_tangent(tangents)), v))),)
+    return (real_part(diagonal(matmul(h(v), hermitian(only_tangent(tangents)), v))),)
 
 
 def eig_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node, Node]:
@@ -222,8 +222,8 @@ def eig_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node, Node]:
     """
     w, v = node[0], node[1]
     da = cast(only_tangent(tangents), v.type.dtype)
-    c = linalg.solve(v, at(da, v), check=False)
-    dv = at(v, eigen_turn(c, w))
+    c = linalg.solve(v, matmul(da, v), check=False)
+    dv = matmul(v, eigen_turn(c, w))
     axis = v.type.ndim - 2
     grown = sum_over(real(conjugate(v) * dv), (axis,))
     n = size(v, -1)
@@ -240,7 +240,7 @@ def eigvals_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node]:
     """dw = diag(v⁻¹ da v)"""
     v = linalg.eig(*node.inputs)[1]
     da = cast(only_tangent(tangents), v.type.dtype)
-    return (diagonal(linalg.solve(v, at(da, v), check=False)),)
+    return (diagonal(linalg.solve(v, matmul(da, v), check=False)),)
 
 
 def varying_factors(a: Node, factors: Node) -> Node:
@@ -290,12 +290,12 @@ def svd_turns(s: Node, inner: Node, between: Between) -> tuple[Node, Node]:
 def polar_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node]:
     """With p = uᴴ a and c = uᴴ da:  du = u Ω + (da - u c) p⁻¹, p Ω + Ω p = c - cᴴ"""
     (a,), u, da = node.inputs, node, only_tangent(tangents)
-    p, c = at(h(u), a), at(h(u), da)
-    du = at(u, linalg.lyapunov(p, c - h(c)))
+    p, c = matmul(h(u), a), matmul(h(u), da)
+    du = matmul(u, linalg.lyapunov(p, c - h(c)))
     m, n = size(a, -2), size(a, -1)
     if same(m, n) is not True:
         regular = where_same(m, n, eye_like(p), p)
-        beside = t(linalg.solve(t(regular), t(da - at(u, c)), check=False))
+        beside = t(linalg.solve(t(regular), t(da - matmul(u, c)), check=False))
         du = du + where_same(m, n, 0, beside)
     return (du,)
 
@@ -304,14 +304,14 @@ def svd_moved(factors: Node, da: Node, between: Between) -> tuple[Node, Node, No
     """With p = uᴴ da v:  ds = diag(p), du = u Ω + (1 - u uᴴ) da v s⁻¹, dv likewise with daᴴ"""
     u, s, vh = (factors[i] for i in range(3))
     v = h(vh)
-    inner = at(h(u), da, v)
+    inner = matmul(h(u), da, v)
     left, right = svd_turns(s, inner, between)
-    du, dv = at(u, left), at(v, right)
+    du, dv = matmul(u, left), matmul(v, right)
     k = size(s, -1)
     if same(size(da, -2), k) is not True:
-        du = du + moved_beside(u, s, at(da, v))
+        du = du + moved_beside(u, s, matmul(da, v))
     if same(size(da, -1), k) is not True:
-        dv = dv + moved_beside(v, s, at(h(da), u))
+        dv = dv + moved_beside(v, s, matmul(h(da), u))
     return du, real_part(diagonal(inner)), h(dv)
 
 
@@ -319,7 +319,7 @@ def moved_beside(u: Node, s: Node, moved: Node) -> Node:
     """(1 - u uᴴ) moved s⁻¹, and 0 if the columns of `u` are a whole basis, whatever `s` is."""
     m, k = size(u, -2), size(u, -1)
     scale = columns(cast(where_same(m, k, 1, s), moved.type.dtype), moved)
-    return where_same(m, k, 0, (moved - at(u, at(h(u), moved))) / scale)
+    return where_same(m, k, 0, (moved - matmul(u, matmul(h(u), moved))) / scale)
 
 
 def svd_full_moved(factors: Node, da: Node, between: Between) -> tuple[Node, Node, Node]:
@@ -327,7 +327,7 @@ def svd_full_moved(factors: Node, da: Node, between: Between) -> tuple[Node, Nod
     u, s, vh = (factors[i] for i in range(3))
     v, k = h(vh), size(s, -1)
     m, n = size(da, -2), size(da, -1)
-    inner = at(h(u), da, v)
+    inner = matmul(h(u), da, v)
     core = first(first(inner, -2, k), -1, k)
     left, right = svd_turns(s, core, between)
     scale = cast(s, da.type.dtype)
@@ -340,7 +340,7 @@ def svd_full_moved(factors: Node, da: Node, between: Between) -> tuple[Node, Nod
         low = h(after(first(inner, -2, k), -1, k))
         low = pad(low / columns(scale, low), n, n, (k, 0))
         right = right + low - h(low)
-    return at(u, left), real_part(diagonal(core)), h(at(v, right))
+    return matmul(u, left), real_part(diagonal(core)), h(matmul(v, right))
 
 
 def svd_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node, Node, Node]:
@@ -365,15 +365,15 @@ def svdvals_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node]:
     """ds = diag(uᴴ da v)"""
     (a,) = node.inputs
     u, _, vh = (varying_factors(a, linalg.svd(a))[i] for i in range(3))
-    return (real_part(diagonal(at(h(u), only_tangent(tangents), h(vh)))),)
+    return (real_part(diagonal(matmul(h(u), only_tangent(tangents), h(vh)))),)
 
 
 def pinv_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node]:
     """dp = -p da p + p pᴴ daᴴ (1 - a p) + (1 - p a) daᴴ pᴴ p, at constant rank"""
     (a,), da, p = node.inputs, only_tangent(tangents), node
     back = h(da)
-    left, right = at(p, h(p), back), at(back, h(p), p)
-    return (left - at(left, a, p) + right - at(p, at(a, right)) - at(p, da, p),)
+    left, right = matmul(p, h(p), back), matmul(back, h(p), p)
+    return (left - matmul(left, a, p) + right - matmul(p, matmul(a, right)) - matmul(p, da, p),)
 
 
 JVP: dict[Op, Jvp] = {

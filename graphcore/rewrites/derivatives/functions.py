@@ -23,7 +23,7 @@ from graphcore.ir.node import Node, full_like
 from graphcore.ops import autodiff, tensor
 from graphcore.ops.elementwise import absolute, conjugate, less_equal, logical_or, minimum
 from graphcore.rewrites.einsums import unfold
-from graphcore.rewrites.matrices import at, columns, expand_last, rows, t
+from graphcore.rewrites.matrices import columns, expand_last, matmul, rows, t
 from graphcore.rewrites.plain import Axes, cast, where
 
 from .factors import EPS, close, gaps
@@ -167,7 +167,7 @@ class Divided:
         if not rest and not r:
             return self.first * last
         before = self.prefix(rest, last, r)
-        after = self.sum(inner, r - 1) if r else at(inner[0], self.sum(inner[1:]))
+        after = self.sum(inner, r - 1) if r else matmul(inner[0], self.sum(inner[1:]))
         series = self.prefix(rest, last, r + 1)
         power = self.gap
         for i in range(TERMS - r):
@@ -178,5 +178,5 @@ class Divided:
     def prefix(self, rest: Sequence[Node], last: Node, r: int) -> Node:
         """The same sum but for the last argument, times `last`."""
         if rest:
-            return at(self.sum(rest, r), last)
+            return matmul(self.sum(rest, r), last)
         return rows(self.values[r] / math.factorial(r), last) * last

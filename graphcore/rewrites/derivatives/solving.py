@@ -16,12 +16,12 @@ from graphcore.ops import autodiff, leaf, linalg
 from graphcore.ops.elementwise import exp, greater, real
 from graphcore.rewrites.matrices import (
     after,
-    at,
     diagonal,
     earlier,
     expand_last,
     first,
     largest,
+    matmul,
     pad,
     size,
     t,
@@ -34,7 +34,7 @@ Vjp: TypeAlias = Callable[[Node, Node], "tuple[Node | None, ...]"]
 
 def outer(x: Node, y: Node) -> Node:
     """-x y^T, the cotangent of the matrix of a solve"""
-    return -at(x, t(y))
+    return -matmul(x, t(y))
 
 
 def solve_vjp(node: Node, ct: Node) -> tuple[Node, Node]:
@@ -49,8 +49,8 @@ def solve_triangular_vjp(node: Node, ct: Node) -> tuple[Node, Node]:
     (a, _), attrs = node.inputs, node.attrs
     back = linalg.solve_triangular(t(a), ct, **attrs | {"lower": not attrs["lower"]})
     full_share = outer(back, node)
-    offset = int(attrs["unit"])
-    read = tril(full_share, offset) if attrs["lower"] else t(tril(t(full_share), offset))
+    k = -int(attrs["unit"])
+    read = tril(full_share, k) if attrs["lower"] else t(tril(t(full_share), k))
     return read, back
 
 
@@ -69,13 +69,13 @@ def lyapunov_vjp(node: Node, ct: Node) -> tuple[Node, Node]:
     """h x + x h = c:  c̄ solves the same with hᵀ and x̄, h̄ = -(c̄ xᵀ + xᵀ c̄)"""
     matrix, _ = node.inputs
     back = linalg.lyapunov(t(matrix), ct)
-    return -(at(back, t(node)) + at(t(node), back)), back
+    return -(matmul(back, t(node)) + matmul(t(node), back)), back
 
 
 def inv_vjp(node: Node, ct: Node) -> tuple[Node]:
     """ā = -a⁻ᵀ ȳ a⁻ᵀ"""
     back = t(node)
-    return (-at(back, ct, back),)
+    return (-matmul(back, ct, back),)
 
 
 def det_vjp(node: Node, ct: Node) -> tuple[Node]:
@@ -112,9 +112,9 @@ def cofactor_vjp(node: Node, ct: Node) -> tuple[Node]:
     inverse, c = linalg.inv(b, check=False), spread(ct)
     sign, log = (linalg.slogdet(b)[i] for i in range(2))
     volume = expand_last(sign * cast(exp(log), dtype), shape)
-    product = at(inverse, c)
+    product = matmul(inverse, c)
     trace = expand_last(sum_over(diagonal(product), (circle + 1,)), shape)
-    share = sum_over(volume * (trace * t(inverse) - t(at(product, inverse))), (circle,))
+    share = sum_over(volume * (trace * t(inverse) - t(matmul(product, inverse))), (circle,))
     mean = share / number(points, dtype, share.type.shape)
     return (mean if a.type.dtype.kind == "c" else real(mean),)
 
@@ -125,7 +125,7 @@ def ring(a: Node) -> tuple[Node, Node]:
     u, s, vh = (linalg.svd(fixed)[i] for i in range(3))
     top = expand(largest(s), (s.type.ndim - 1,), s.type.shape)
     least = -largest(where(greater(s, 1e-3 * top), -s, -math.inf), -math.inf)
-    return where(equals(least, math.inf), 1, 0.5 * least), at(u, vh)
+    return where(equals(least, math.inf), 1, 0.5 * least), matmul(u, vh)
 
 
 def function_vjp(node: Node, ct: Node) -> tuple[Node]:
