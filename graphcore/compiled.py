@@ -23,9 +23,10 @@ from graphcore.interop.xarrays import DataArrays
 from graphcore.ir.graph import Graph
 from graphcore.ir.name_text import show_dim
 from graphcore.ir.provenance import described_by
-from graphcore.ir.trace import Trace
+from graphcore.ir.trace import Trace, rule_name
 from graphcore.ops import leaf
 from graphcore.rewrites import pipeline
+from graphcore.rewrites.engine import Rules, is_importable
 
 from .inputs import after_sizes, not_listed, program
 from .precision import require_precision
@@ -53,6 +54,7 @@ def compile(
     native: bool | None = ...,
     join: Join = ...,
     dtype: npt.DTypeLike | None = ...,
+    rules: Rules = ...,
 ) -> Compiled[Array]: ...
 @overload
 def compile(
@@ -63,6 +65,7 @@ def compile(
     native: bool | None = ...,
     join: Join = ...,
     dtype: npt.DTypeLike | None = ...,
+    rules: Rules = ...,
 ) -> Compiled[list[Array]]: ...
 @overload
 def compile(
@@ -73,6 +76,7 @@ def compile(
     native: bool | None = ...,
     join: Join = ...,
     dtype: npt.DTypeLike | None = ...,
+    rules: Rules = ...,
 ) -> Compiled[dict[K, Array]]: ...
 @overload
 def compile(
@@ -83,6 +87,7 @@ def compile(
     native: bool | None = ...,
     join: Join = ...,
     dtype: npt.DTypeLike | None = ...,
+    rules: Rules = ...,
 ) -> Compiled[tuple[Array, Array]]: ...
 @overload
 def compile(
@@ -93,6 +98,7 @@ def compile(
     native: bool | None = ...,
     join: Join = ...,
     dtype: npt.DTypeLike | None = ...,
+    rules: Rules = ...,
 ) -> Compiled[tuple[Array, Array, Array]]: ...
 @overload
 def compile(
@@ -103,6 +109,7 @@ def compile(
     native: bool | None = ...,
     join: Join = ...,
     dtype: npt.DTypeLike | None = ...,
+    rules: Rules = ...,
 ) -> Compiled[Any]: ...
 @reword_errors
 def compile(
@@ -113,6 +120,7 @@ def compile(
     native: bool | None = None,
     join: Join = "exact",
     dtype: npt.DTypeLike | None = None,
+    rules: Rules = (),
 ) -> Compiled[Any]:
     """A compiled program, which computes `outputs` from `inputs`.
 
@@ -148,13 +156,17 @@ def compile(
     dtype
         The widest float of the program: "float32" refuses an operation that makes float64 of
         float32, and float64 inputs and outputs, and names their line. None allows all.
+    rules
+        Rewrite rules of your own, tried before those of the library: a list of equations, such as
+        `(P.log(P.exp(x)), lambda x: x)`, and of functions under `on`, or a `RuleSet`. They simplify
+        the program before its derivatives are taken, for every target.
 
     Raises
     ------
     GraphError
         If two inputs share a name, or if an output needs an input that is not given. If a
         derivative passes through an inner tensor that is an input. With `native=True`, if this
-        machine runs no machine code.
+        machine runs no machine code. If a rule changes a type, or rules never come to an end.
 
     Examples
     --------
@@ -180,7 +192,7 @@ def compile(
     graph = program(nodes, [y.node for y in results], not_listed(nodes))
     if dtype is not None:
         require_precision(graph, dtype)
-    return Compiled(graph, arranged.form(), mirrored.form(), returns, native, join)
+    return Compiled(graph, arranged.form(), mirrored.form(), returns, native, join, rules)
 
 
 class Compiled(Questions, Generic[R]):
@@ -211,6 +223,7 @@ class Compiled(Questions, Generic[R]):
         returns: Returns = "numpy",
         native: bool | None = None,
         join: Join = "exact",
+        rules: Rules = (),
     ) -> None:
         if type(arguments) is not list or any(y.type.dims is None for y in graph.outputs):
             reason = "its class takes a graph of the stage 'named', and forms of the results"
@@ -225,7 +238,9 @@ class Compiled(Questions, Generic[R]):
         graph = Graph(graph.params, graph.outputs, Trace(graph.lines()))
         with pipeline.without_collection(), described_by(graph.trace):
             self._boundary = Boundary(graph, dims if join == "exact" else ())
-            self.passes = pipeline.run(graph, native_passes() if native else numpy_backend.PASSES)
+            self._own = pipeline.Own.of(rules)
+            passes = native_passes() if native else numpy_backend.PASSES
+            self.passes = pipeline.run(graph, self._own.into(passes))
             self.stages = Stages(self.passes)
             last = self.passes[-1].graph
             if native is None:
@@ -291,13 +306,21 @@ class Compiled(Questions, Generic[R]):
             raise refusal("the program returns DataArrays, which need xarray", cure=cure)
         plain = self
         if self._native:
-            plain = Compiled(self.stages["named"], self._arguments, self._results, native=False)
+            forms, rules = (self._arguments, self._results), self._own.rules
+            plain = Compiled(self.stages["named"], *forms, native=False, rules=rules)
         text = file_text(plain._function, plain._boundary, self._arguments, self._results)
         file.write_text(text, encoding="utf-8")
 
     def __reduce__(self) -> tuple[Any, ...]:
         forms = self._arguments, self._results, self._returns
-        return Compiled, (self.stages["named"], *forms, self._native, self._join)
+        if local := [rule for rule in self._own.rules.rules() if not is_importable(rule)]:
+            reason = (
+                f"a pickle cannot hold the rule {rule_name(local[0])}: no module has it by name"
+            )
+            cure = "write its function as a def in a module, in place of a lambda"
+            raise type_refusal(reason, cure=cure, name="Compiled")
+        rules = [self._own.rules] if self._own.rules.entries else []
+        return Compiled, (self.stages["named"], *forms, self._native, self._join, *rules)
 
     def __repr__(self) -> str:
         from graphcore.inspection.text import few

@@ -38,6 +38,8 @@ from graphcore.ir.errors import GraphAttributeError
 from graphcore.ir.locks import new_lock
 from graphcore.ir.sizes import Expression
 from graphcore.ir.structures import branch
+from graphcore.rewrites.engine import Rules
+from graphcore.rewrites.pipeline import own_rules
 
 from .compiled import Array, Compiled, Returns, compile
 
@@ -63,6 +65,7 @@ def function(
     returns: Literal["numpy"] = ...,
     native: bool | None = ...,
     join: Join = ...,
+    rules: Rules = ...,
     **inputs: DimsTree,
 ) -> Callable[[Callable[P, R]], Function[P, R, Array]]: ...
 @overload
@@ -71,6 +74,7 @@ def function(
     returns: Returns = ...,
     native: bool | None = ...,
     join: Join = ...,
+    rules: Rules = ...,
     **inputs: DimsTree,
 ) -> Callable[[Callable[P, R]], Function[P, R]]: ...
 @reword_errors
@@ -79,6 +83,7 @@ def function(
     returns: Returns = "numpy",
     native: bool | None = None,
     join: Join = "exact",
+    rules: Rules = (),
     **inputs: DimsTree,
 ) -> Callable[[Callable[P, R]], Function[P, R]]:
     """A decorator: a function of tensors takes arrays too, and is compiled for them.
@@ -101,6 +106,8 @@ def function(
         What runs the program, as in `compile`.
     join
         How labels of DataArrays are joined, as in `compile`.
+    rules
+        Rewrite rules of your own, as in `compile`.
 
     Returns
     -------
@@ -134,7 +141,8 @@ def function(
     check_word("returns", returns, get_args(Returns))
     check_word("join", join, get_args(Join))
     made = {name: declare_inputs(name, dims) for name, dims in inputs.items()}
-    return partial(Function, inputs=made, returns=returns, native=native, join=join)
+    own = own_rules(rules)
+    return partial(Function, inputs=made, returns=returns, native=native, join=join, rules=own)
 
 
 class OfPrograms(Listing):
@@ -180,6 +188,7 @@ class Function(OfPrograms, Generic[P, R, A]):
         returns: Returns = "numpy",
         native: bool | None = None,
         join: Join = "exact",
+        rules: Rules = (),
     ) -> None:
         if not callable(function) or isinstance(function, type):
             cure = "put @gc.function(x=dims) above a function of tensors"
@@ -189,8 +198,8 @@ class Function(OfPrograms, Generic[P, R, A]):
         self._signature = inspect.signature(function)
         self._check_names(function, inputs)
         self._inputs = {x: inputs[x] for x in self._signature.parameters if x in inputs}
-        options: dict[str, Any] = {"returns": returns, "native": native, "join": join}
-        self._options = options
+        options = {"returns": returns, "native": native, "join": join, "rules": rules}
+        self._options: dict[str, Any] = options
         self._programs: dict[Any, Program] = {}
         self._lock = new_lock()
         self._usual: Program | None = None  # for the defaults of all static parameters

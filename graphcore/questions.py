@@ -21,11 +21,14 @@ from graphcore.inspection import Shown, check_bound, debug_print
 from graphcore.ir.errors import GraphKeyError
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
+from graphcore.ir.provenance import described_by
+from graphcore.ir.trace import Trace
 from graphcore.rewrites import pipeline
 
 if TYPE_CHECKING:
     from graphcore.inspection.check import Fault
     from graphcore.inspection.kinks import Faults, Kink
+    from graphcore.inspection.mismatch import Mismatch
     from graphcore.inspection.profile import Profile
     from graphcore.inspection.values import Tensors
     from graphcore.inspection.why import Why
@@ -78,6 +81,7 @@ class Questions(Listing):
     _boundary: Boundary
     _given: Arguments
     _native: bool | None
+    _own: pipeline.Own
     _results: Any
     _tier: Fixed | Tiers
     _values: Values
@@ -140,12 +144,12 @@ class Questions(Listing):
     @overload
     def check(
         self, /, *args: Any, any: Literal[False] = ..., **kwargs: Any
-    ) -> Fault | Kink | None: ...
+    ) -> Fault | Kink | Mismatch | None: ...
     @overload
     def check(self, /, *args: Any, any: Literal[True], **kwargs: Any) -> Faults: ...
     def check(
         self, /, *args: Any, any: bool = False, **kwargs: Any
-    ) -> Fault | Kink | Faults | None:
+    ) -> Fault | Kink | Mismatch | Faults | None:
         """The first value of a call that is nan or infinite where its operands are not.
 
         A value counts only if a nan or infinite output depends on it, element by element. One that
@@ -156,6 +160,9 @@ class Questions(Listing):
         Without such a value, the answer is the first result with a second derivative at a kink that
         is another one close beside it. Programs with second derivatives of ops that have a kink are
         called four times more for this, with other arguments.
+
+        Before all that, results of a program with rules or passes of your own are compared with
+        those that it has without them, if any changed it.
 
         Parameters
         ----------
@@ -168,10 +175,11 @@ class Questions(Listing):
 
         Returns
         -------
-        Fault | Kink | Faults | None
-            A `Fault` if an output is not finite: it says where the value comes from and what to do.
-            Else a `Kink` if a second derivative at a kink is wrong, else None. With `any` a tuple
-            of faults, one for each value, the earliest first, and then of all kinks.
+        Fault | Kink | Mismatch | Faults | None
+            A `Mismatch` if rules of your own change a result by more than rounding. A `Fault` if an
+            output is not finite: it says where the value comes from and what to do. Else a `Kink`
+            if a second derivative at a kink is wrong, else None. With `any` a tuple of all of them:
+            faults one for each value, the earliest first, and kinks last.
 
         Examples
         --------
@@ -191,6 +199,10 @@ class Questions(Listing):
         arrays, sizes = self._boundary.bind(given)
         known = dict(zip(self._boundary.unknowns, sizes, strict=True))
         names = [path for path, _ in sorted(paths(self._results, "result"), key=itemgetter(1))]
+        with silence():
+            mismatches = self._mismatches(arrays, known, names)
+        if mismatches and not any:
+            return mismatches[0]
         faults: list[Fault] = []
         if any or not all(np.isfinite(y).all() for y in results):
             graph = self._tier.kernels if self.native else self.passes[-1].graph
@@ -208,7 +220,27 @@ class Questions(Listing):
                 lambda moved: self._values(*moved),
                 lowered,
             )
-        return Faults([*faults, *kinks]) if any else next(iter(kinks), None)
+        return Faults([*mismatches, *faults, *kinks]) if any else next(iter(kinks), None)
+
+    def _mismatches(
+        self, arrays: Sequence[Any], known: Mapping[str, int], names: Sequence[str]
+    ) -> list[Mismatch]:
+        """The result that rules and passes of one's own change, if there is one."""
+        applied = [*self._own.applied(self.passes)]
+        if not applied:
+            return []
+        from graphcore.inspection.mismatch import Part, find_mismatch  # loaded at its first use
+
+        graph = self.stages["named"]
+
+        def lower(chosen: Sequence[int]) -> Graph:
+            passes = pipeline.together([applied[i][0] for i in chosen]).into(pipeline.COMMON)
+            again = Graph(graph.params, graph.outputs, Trace(graph.lines()))
+            return pipeline.run(again, passes)[-1].graph
+
+        with described_by(graph.trace):
+            parts = [Part(record.rule, record.before.origin) for _, record in applied]
+        return find_mismatch(graph, arrays, known, names, parts, lower)
 
     def trace(self, /, *args: Any, step: Mapping[str, int] | None = None, **kwargs: Any) -> Tensors:
         """The values of every tensor of the program in a call, as it was written.

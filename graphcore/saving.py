@@ -31,8 +31,8 @@ def save(program: Compiled, path: str | PathLike[str]) -> None:
     path
         The file, which is overwritten.
 
-    GraphError if the program runs a callback, or if its inputs or outputs are in registered
-    classes.
+    GraphError if the program runs a callback or has rules of your own, or if its inputs or outputs
+    are in registered classes.
 
     Examples
     --------
@@ -47,6 +47,9 @@ def save(program: Compiled, path: str | PathLike[str]) -> None:
         cure = "give what gc.compile returns; of a gc.function the program: f.compiled(*arguments)"
         raise type_refusal(f"{type(program).__name__} is not a compiled program", cure=cure)
     file = file_at("save", path, "program.gc")
+    if program._own.rules.entries:
+        cure = "save a program without rules, or pickle this one"
+        raise type_refusal("a file cannot hold rules of your own, which are code", cure=cure)
     archive.write(archive.Program(*program.__reduce__()[1]), file)
 
 

@@ -34,6 +34,7 @@ from .check import (
     show_value,
 )
 from .interpreter import Array, Frame, Interpreter, Lower, Run
+from .mismatch import Mismatch
 
 
 def tied(node: Node, operands: Sequence[Array], y: Array) -> Mask:
@@ -106,8 +107,8 @@ class Kink:
     __repr__ = __str__
 
 
-class Faults(tuple[Fault | Kink, ...]):
-    """Several faults and kinks, printed one below the other; of very many only the first ones."""
+class Faults(tuple[Fault | Kink | Mismatch, ...]):
+    """Several of them, printed one below the other; of very many only the first ones."""
 
     __slots__ = ()
 

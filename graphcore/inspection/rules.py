@@ -58,4 +58,4 @@ def rule_text(rule: Rule) -> Said:
         return Said("", f"{found[1]} = {found[2]}".replace("P.", ""), file, line)
     if (entry := ENTRY.match(text)) is not None:
         return Said("", f"{entry[1]}: {entry[2]}", file, line)
-    return Said("", text or repr(rule), file, line)
+    return Said("", (name and text) or repr(rule), file, line)

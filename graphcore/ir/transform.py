@@ -18,11 +18,11 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from operator import attrgetter
 from typing import Any
 
-from .errors import UnsettledError
+from .errors import GraphError, GraphTypeError, GraphValueError, UnsettledError
 from .graph import HOLDING, Graph, with_graphs
 from .node import Attrs, Node, toposort
 from .op import Op
-from .provenance import described_by, inherit, state
+from .provenance import described_by, inherit, is_ours, state
 from .sizes import Expression, Size
 from .sizes import substitute as replaced
 from .trace import Record, Rule, Trace, current, rule_name, tracing
@@ -73,8 +73,9 @@ def transform(
 
     Raises
     ------
-    UnsettledError
-        If the forms of a node do not come to rest; the error names the rules.
+    GraphError
+        If a rule changes a type, or if the forms of a node do not come to rest; the error names the
+        rules.
     """
     if state.trace is None:
         within: dict[str, Any] = {"at": at, "bodies": bodies, "operands": operands, "done": done}
@@ -139,9 +140,8 @@ def former(
             rule, new = made
             if new is node:
                 return node
-            assert not settle or fits(node.type, new.type), (
-                f"{rule_name(rule)} changes the type: {node!r} -> {new!r}"
-            )
+            if settle and not (isinstance(new, Node) and fits(node.type, new.type)):
+                raise misfit_error(rule, node, new)
             records.append(Record(rule, node, new))
         elif bodies is not None and op.dialect in HOLDING:
             new = Node(op, inputs, with_graphs(node, bodies))
@@ -257,13 +257,33 @@ def resize(nodes: Iterable[Node], sizes: Mapping[str, Size]) -> tuple[Node, ...]
     return transform(graph, visit).outputs if sizes else graph.outputs
 
 
-def unsettled_error(root: Node, records: Iterable[Record]) -> UnsettledError:
+def misfit_error(rule: Rule, node: Node, new: object) -> GraphError:
+    """The error that names a rule whose result cannot take the place of a node."""
+    made = str(new.type) if isinstance(new, Node) else f"{new!r:.60}, which is not a node"
+    cure = "let it return a node of the same dtype and shape, or None where it does not apply"
+    return GraphTypeError(
+        f"the rule {rule_name(rule)} changes the type of {node.op.said} at {node.origin}\n"
+        f"  before: {node.type}\n  after: {made}\n  cure: {cure}"
+    )
+
+
+def unsettled_error(root: Node, records: Iterable[Record]) -> GraphError:
     """The error that names the rules of these records, which do not end."""
-    rules = list(dict.fromkeys(record.rule for record in records))
+    rules = sorted(dict.fromkeys(record.rule for record in records), key=is_rule_of_ours)
     shown = [rule_name(rule) for rule in rules[:SHOWN]]
     more = [f"and {len(rules) - SHOWN} more"] if len(rules) > SHOWN else []
-    return UnsettledError(
+    kind: type[GraphError] = UnsettledError
+    cure = "this is a defect of graphcore; report it together with the program"
+    if rules and not is_rule_of_ours(rules[0]):
+        kind = GraphValueError
+        cure = "let a rule return None for what it made itself, or what the others make it of again"
+    return kind(
         f"the rewriting of {root.op.said} at {root.origin} does not settle: {root.type}\n"
         f"  rules that keep firing: {', '.join([*shown, *more])}\n"
-        "  cure: this is a defect of graphcore; report it together with the program"
+        f"  cure: {cure}"
     )
+
+
+def is_rule_of_ours(rule: Rule) -> bool:
+    """Whether a rule is one of this package."""
+    return is_ours(getattr(rule, "__code__", is_rule_of_ours.__code__).co_filename)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import linecache
-import re
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter
-from typing import NamedTuple
+from types import CodeType
+from typing import Any, NamedTuple, TypeAlias
 
 from graphcore.ir.axes import Kind
+from graphcore.ir.errors import GraphError, GraphTypeError
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
-from graphcore.ir.provenance import basename, state
-from graphcore.ir.trace import current
+from graphcore.ir.provenance import basename, state, user_line
+from graphcore.ir.trace import current, rule_name
 from graphcore.ir.transform import former, settle_node, transform
 
 from .pattern import Pattern
@@ -102,16 +104,10 @@ class RuleSet:
     those of its operands alone, and is remembered by these: most nodes meet no rule at all.
     """
 
-    def __init__(
-        self, equations: Iterable[tuple[Pattern, Callable[..., Node | None]]] = ()
-    ) -> None:
-        self.entries: list[Entry] = []
+    def __init__(self, rules: Iterable[Written] = ()) -> None:
+        self.entries: list[Entry] = [*map(entry_of, rules)]
         self.every: frozenset[Entry] = frozenset()  # of the entries when they were last compared
         self.met: dict[tuple[Op, ...], tuple[Rule, ...]] = {}
-        for left, right in equations:
-            assert left.op is not None, "an equation needs an op on its left-hand side"
-            wanted = [op for op in map(Pattern.root, left.inputs) if op is not None]
-            self.add(Equation(left, right), [left.op], wanted[:1])
 
     def add(self, rule: Rule, ops: Iterable[Which], under: Iterable[Which]) -> None:
         """Try `rule` at nodes of `ops`, if `under` is given only above an operand of these ops.
@@ -146,6 +142,9 @@ class RuleSet:
             self.every = frozenset(self.entries)
         return self.every
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RuleSet, (self.entries,)
+
     def __repr__(self) -> str:
         files = dict.fromkeys(basename(rule.__code__.co_filename) for rule in self.rules())
         return f"<RuleSet: {len(self.rules())} rules of {', '.join(files)}>"
@@ -171,7 +170,12 @@ class RuleSet:
                 self.met.clear()
             rules = self.met[key] = self.rules_for(*key)
         for rule in rules:
-            if (new := rule(node)) is not None and new is not node:
+            try:
+                new = rule(node)
+            except Exception as error:
+                error.add_note(f"in the rule {rule_name(rule)}, at {node.op.said} of {node.origin}")
+                raise
+            if new is not None and new is not node:
                 return rule, new
         return None
 
@@ -182,6 +186,64 @@ class Entry(NamedTuple):
     rule: Rule
     ops: frozenset[Which]
     under: frozenset[Which]
+
+
+def on(*ops: Which, under: Iterable[Which] = ()) -> Callable[[Rule], Rule]:
+    """A function as a rule for lists of rules, tried as `RuleSet.add` says."""
+    kinds = [op for op in (*ops, *under) if isinstance(op, type) and issubclass(op, Kind)]
+    wrong = [op for op in (*ops, *under) if not isinstance(op, Op) and op not in kinds]
+    if wrong or not ops:
+        reason = f"{wrong[0]!r:.60} is not an op" if wrong else "there is no op"
+        raise own_refusal("on", reason, "write @on(elementwise.log, under=[elementwise.cosh])")
+
+    def enter(rule: Rule) -> Rule:
+        vars(rule)["entry"] = Entry(rule, frozenset(ops), frozenset(under))
+        return rule
+
+    return enter
+
+
+def is_importable(rule: Rule) -> bool:
+    """Whether a module has the function of a rule by its name, so that a pickle can hold it."""
+    function = rule.right if isinstance(rule, Equation) else rule
+    found: Any = sys.modules.get(function.__module__)
+    for name in function.__qualname__.split("."):
+        found = getattr(found, name, None)
+    return found is function
+
+
+Written: TypeAlias = "tuple[Pattern, Callable[..., Node | None]] | Rule | Entry"
+"""A rule as it is written: an equation in two halves, or a function under `on`."""
+Rules: TypeAlias = "Iterable[Written] | RuleSet"
+
+
+def entry_of(rule: Any) -> Entry:
+    """The entry of a rule that is written in one of these ways."""
+    match rule:
+        case Pattern(op=Op() as op) as left, right if hasattr(right, "__code__"):
+            names, taken = left.names(), right.__code__.co_varnames[: right.__code__.co_argcount]
+            if names != {*taken}:
+                reason = f"{left} binds {', '.join(sorted(names))}; its function takes others"
+                cure = f"write lambda {', '.join(sorted(names))}: ..."
+                raise own_refusal("rules", reason, cure)
+            wanted = [op for op in map(Pattern.root, left.inputs) if op is not None]
+            return Entry(Equation(left, right), frozenset([op]), frozenset(wanted[:1]))
+        case Entry():
+            return rule
+    entry = getattr(rule, "entry", None)
+    if not isinstance(entry, Entry):
+        reason = f"{rule_name(rule) if callable(rule) else repr(rule):.200} is not a rule"
+        cure = "an equation is a pattern of an op and a function, (P.exp(P.log(x)), lambda x: x); "
+        cure += "a rule that is a function stands under @on(op)"
+        raise own_refusal("rules", reason, cure)
+    return entry
+
+
+def own_refusal(
+    name: str, reason: str, cure: str, kind: type[GraphError] = GraphTypeError
+) -> GraphError:
+    """The refusal of a rule or pass of one's own, with the user's line."""
+    return kind(f"{name}: {reason}\n  given at {user_line()}\n  cure: {cure}")
 
 
 def among(op: Op, some: frozenset[Which]) -> bool:
@@ -205,8 +267,20 @@ class Equation:
                 return new
         return None
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Equation, (self.left, self.right)
+
     def __repr__(self) -> str:
-        code = self.right.__code__
-        text = linecache.getline(code.co_filename, code.co_firstlineno).strip()
-        written = re.search(r"lambda [^:]*: (.*?)\)?,?$", text)
-        return f"{self.left} = {written[1] if written else '...'}"
+        return f"{self.left} = {result_text(self.__code__)}"
+
+
+def result_text(code: CodeType) -> str:
+    """The text of what a lambda returns; of another function its name."""
+    places: list[Any] = [place for place in code.co_positions() if place[3]]
+    if code.co_name != "<lambda>" or not places:
+        return code.co_name
+    first, start = min((line, column) for line, _, column, _ in places)
+    last, end = max((line, column) for _, line, _, column in places)
+    lines = [linecache.getline(code.co_filename, n).encode() for n in range(first, last + 1)]
+    lines[-1] = lines[-1][:end]
+    return " ".join(b"".join([lines[0][start:], *lines[1:]]).decode().split()) or "..."

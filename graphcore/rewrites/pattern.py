@@ -29,6 +29,10 @@ class Pattern:
         """The op a match must start at, if it can be only one."""
         return leaf.full if self.value is not None else self.op
 
+    def names(self) -> set[str]:
+        """The variables in it."""
+        return {self.name}.union(*(x.names() for x in self.inputs)) - {""}
+
     def match(self, node: Node, bound: dict[str, Node]) -> Iterator[dict[str, Node]]:
         """Every way to match `node`, as the node that each variable is bound to."""
         if self.name:

@@ -6,17 +6,20 @@ import gc
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from difflib import get_close_matches
 from functools import partial, wraps
 from inspect import unwrap
 from itertools import count
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from graphcore.ir.contracts import Contract
+from graphcore.ir.errors import GraphValueError
 from graphcore.ir.graph import Graph
 from graphcore.ir.help_text import fields
 from graphcore.ir.op import Op
-from graphcore.ir.trace import Record, Trace, rule_name, tracing
+from graphcore.ir.trace import Record, Trace, current, rule_name, tracing
 from graphcore.ir.transform import unsettled_error
+from graphcore.ir.types import fits
 from graphcore.ops import autodiff
 from graphcore.ops.control import LOOPS
 
@@ -24,7 +27,7 @@ from .accumulate import add_scattered
 from .commuted import share_commuted
 from .contraction import contraction
 from .decompose import decomposition
-from .engine import RuleSet, simplify
+from .engine import Rules, RuleSet, own_refusal, simplify
 from .expand import expand_derivatives, mark_sources
 from .functions import functions_of_matrices
 from .logarithms import logarithms
@@ -99,6 +102,12 @@ def in_turn(first: Change, second: Change) -> Change:
     return change_twice
 
 
+def simplify_by(*own: RuleSet) -> Change:
+    """The simplification before derivatives are expanded, by rules of one's own first."""
+    rules = rewrite_by(*own, stabilise, logarithms, structure, tidy)
+    return in_turn(share_commuted, rules)
+
+
 def where(ops: Collection[Op], change: Change) -> Change:
     """The change, made only to graphs in which one of these ops stands."""
 
@@ -137,11 +146,7 @@ COMMON: Passes = [
     Pass("named", lambda graph: graph, NAMED),
     Pass("sources marked", where({autodiff.barrier}, mark_sources), NAMED),
     Pass("lowered", lower_names, PLAIN),
-    Pass(
-        "simplified",
-        in_turn(share_commuted, rewrite_by(stabilise, logarithms, structure, tidy)),
-        PLAIN,
-    ),
+    Pass("simplified", simplify_by(), PLAIN),
     # The derivative of a function of a matrix is not that of its eigenvectors.
     Pass("functions of matrices found", functions_of_matrices, PLAIN),
     Pass("expanded", expand_derivatives, EXPANDED),
@@ -162,6 +167,159 @@ COMMON: Passes = [
     Pass("optimized", in_turn(share_commuted, tidied.change), EXPANDED),
 ]
 """The passes that our targets share, before those that serve the costs of one."""
+
+
+REGISTERED: dict[str, tuple[str, Pass]] = {}
+"""The passes of one's own by name, each with the name of the pass that it follows."""
+
+
+def register(own: Pass, after: str) -> None:
+    """Have all later compilations, for every target, run a pass of one's own.
+
+    It runs after each pass of the name `after`, as often as that; `unregister` takes it back.
+
+    Raises
+    ------
+    GraphError
+        If a pass has this name already, or no pass for every target the name `after`. The last one
+        is not followed: it tidies what the others leave.
+
+    Examples
+    --------
+    >>> from graphcore.rewrites.pipeline import EXPANDED, Pass, register, unregister
+    >>> def show(graph):
+    ...     print(len(graph), "nodes")
+    ...     return graph
+    >>> register(Pass("shown", show, EXPANDED), after="expanded")
+    >>> import graphcore as gc
+    >>> x = gc.tensor("x", {"row": 3})
+    >>> f = gc.compile([x], gc.exp(x))
+    2 nodes
+    >>> unregister("shown")
+    """
+    if not isinstance(own, Pass):
+        cure = "write register(Pass(name, function of a graph, EXPANDED), after=name)"
+        raise own_refusal("register", f"{own!r:.60} is not a Pass", cure)
+    *places, last = dict.fromkeys(step.name for step in every_pass(COMMON))
+    if after not in places:
+        near = get_close_matches(str(after), places, 1)
+        cure = f"did you mean {near[0]!r}?" if near else f"name one of {', '.join(places)}"
+        raise own_refusal(
+            "register", f"no pass of one's own can follow {after!r}", cure, GraphValueError
+        )
+    if own.name in (*places, last, *REGISTERED):
+        cure = "give it another name, or take the other back first: unregister(name)"
+        raise own_refusal(
+            "register", f"there is a pass {own.name!r} already", cure, GraphValueError
+        )
+    REGISTERED[own.name] = after, own._replace(change=keep_types(own))
+
+
+def unregister(name: str) -> None:
+    """Take back a pass of one's own: later compilations do not run it."""
+    if REGISTERED.pop(name, None) is None:
+        cure = f"registered are: {', '.join(REGISTERED) or 'none'}"
+        raise own_refusal("unregister", f"no pass {name!r} is registered", cure, GraphValueError)
+
+
+def own_rules(rules: Rules) -> RuleSet:
+    """The rules that a user gives to a compilation."""
+    if not isinstance(rules, RuleSet | Iterable):
+        cure = "give a list of equations and functions, or a RuleSet"
+        raise own_refusal("rules", f"{rules!r:.60} is not a list of rules", cure)
+    found = rules if isinstance(rules, RuleSet) else RuleSet(rules)
+    for entry in found.entries:
+        for op in entry.ops | entry.under:
+            if isinstance(op, Op) and op.dialect not in PLAIN.dialects:
+                reason = f"{rule_name(entry.rule)} asks for {op}, which is another op by then"
+                cure = "name the op that the stage shows: f.debug_print('lowered')"
+                raise own_refusal("rules", reason, cure)
+    return found
+
+
+class Own(NamedTuple):
+    """What users add to a compilation: rules, and passes with the names of those they follow."""
+
+    rules: RuleSet
+    passes: Sequence[tuple[str, Pass]]
+
+    @staticmethod
+    def of(rules: Rules) -> Own:
+        """These rules, and the passes that are registered now."""
+        return Own(own_rules(rules), tuple(REGISTERED.values()))
+
+    def into(self, passes: Passes) -> Passes:
+        """The passes of a target with rules and passes of one's own."""
+        taken = {step.name for step in every_pass(passes)}
+        if clash := [own.name for _, own in self.passes if own.name in taken]:
+            cure = f"unregister({clash[0]!r}), and register it by another name"
+            raise own_refusal(
+                "register", f"the target has a pass {clash[0]!r}", cure, GraphValueError
+            )
+        return [new for step in passes for new in self.at(step)]
+
+    def applied(self, stages: Sequence[Stage]) -> Iterator[tuple[Own, Record]]:
+        """Each rule and pass that changed a graph of these stages, with its first record."""
+        first = {record.rule: record for stage in stages[::-1] for record in stage.records[::-1]}
+        for entry in self.rules.entries:
+            if entry.rule in first:
+                yield Own(RuleSet([entry]), ()), first[entry.rule]
+        for after, own in self.passes:
+            for stage in stages:
+                if stage.change is own.change and stage.records:
+                    yield Own(RuleSet(), [(after, own)]), stage.records[0]
+                    break
+
+    def at(self, step: Pass | Repeat) -> list[Any]:
+        """What stands in the place of a pass: the pass, and those of one's own that follow it."""
+        if isinstance(step, Repeat):
+            return [step._replace(passes=[new for each in step.passes for new in self.at(each)])]
+        if step.name == "simplified" and self.rules.entries:
+            step = step._replace(change=simplify_by(self.rules))
+        return [step, *(own for after, own in self.passes if after == step.name)]
+
+
+def together(some: Iterable[Own]) -> Own:
+    """The rules and passes of several."""
+    rules = [entry for own in some for entry in own.rules.entries]
+    return Own(RuleSet(rules), [each for own in some for each in own.passes])
+
+
+def keep_types(own: Pass) -> Change:
+    """The change of a pass, refused where it changes a type, and recorded if it does not itself."""
+
+    @wraps(own.change)
+    def change(graph: Graph) -> Graph:
+        trace = current()
+        records = len(trace.records)
+        made = own.change(graph)
+        if made is graph:
+            return graph
+        given = isinstance(made, Graph) and made.params == graph.params
+        if not given or len(made.outputs) != len(graph.outputs):
+            cure = "let it return Graph(graph.params, outputs), with as many outputs"
+            raise own_refusal(said, f"it returns {made!r:.60}, with other params or outputs", cure)
+        known = set(graph.every_node())
+        for x, y in zip(graph.outputs, made.outputs, strict=True):
+            if not fits(x.type, y.type):
+                reason = f"{x.type} became {y.type}, a result built at {x.origin}"
+                raise own_refusal(said, reason, "let it keep the dtypes and shapes of results")
+            if y is not x and len(trace.records) == records:  # it does not use `convert`
+                trace.records.append(Record(own.change, x, y))
+                trace.moves[-1].append((x, y))
+                for node in Graph((), (y,)).every_node():
+                    if node not in known and trace.sources.get(node) is None:
+                        trace.sources[node] = x
+        return made
+
+    said = f"the pass {own.name!r}, {rule_name(unwrap(own.change))}"
+    return change
+
+
+def every_pass(passes: Iterable[Pass | Repeat]) -> Iterator[Pass]:
+    """Every pass, also those that are repeated."""
+    for step in passes:
+        yield from step.passes if isinstance(step, Repeat) else [step]
 
 
 def run(graph: Graph, passes: Passes) -> list[Stage]:

@@ -1,4 +1,4 @@
-"""Ops of another package, through every part of the library; run in a process of its own."""
+"""Ops, rules and a pass of other packages, through every part; run in a process of its own."""
 
 from __future__ import annotations
 
@@ -10,9 +10,13 @@ import scipy.special
 import xarray
 
 import graphcore as gc
+from graphcore.backends import llvm_kernels
+from graphcore.ops import elementwise as e
 from tests.outside.ops import energy, energy_of, transformed
+from tests.outside.rules import RULES, log_of_cosh
 
 X = np.random.default_rng(0).uniform(0.1, 2.0, size=(3, 4))
+TIMES = np.array([0.5, 800.0, -1.0])
 
 
 def check() -> None:
@@ -50,5 +54,32 @@ def check() -> None:
     pickle.dump(f, sys.stdout.buffer)
 
 
+def check_rules(native: bool) -> None:
+    """Values and derivatives, in a loop too; stages, records and why; checks and pickles."""
+    t = gc.tensor("t", {"time": None})
+    y = gc.log(gc.cosh(t))
+    wave = gc.scan(lambda c, v: (c + gc.sin(v) * gc.cos(v), None), 0.0, t, dim="time")[0]
+    twice = gc.exp(-y) + gc.exp(-y)
+    f = gc.compile([t], [y, gc.grad(y.sum(), t), wave, twice], native=native, rules=RULES)
+    found = f(TIMES)
+    np.testing.assert_allclose(found[0], np.logaddexp(TIMES, -TIMES) - np.log(2), rtol=1e-14)
+    np.testing.assert_allclose(found[1], np.tanh(TIMES), rtol=1e-12)
+    np.testing.assert_allclose(found[2], (np.sin(TIMES) * np.cos(TIMES)).sum(), rtol=1e-12)
+    np.testing.assert_allclose(found[3], 2 * np.exp(-found[0]), rtol=1e-14)
+    assert f.check(TIMES) is None
+
+    assert {x.op for x in f.stages["simplified"].every_node()}.isdisjoint({e.cosh, e.cos})
+    records = [record for stage in f.passes for record in stage.records]
+    assert log_of_cosh in [record.rule for record in records]
+    assert "Record of multiply(sin(x), cos(x)) = double_angle (rules.py:" in str(records)
+    assert "log_of_cosh: log(cosh(x)) = |x| + log1p(exp(-2 |x|)) - log(2)" in str(f.why(y))
+    why = str(f.why(twice))
+    assert "sums doubled  add → multiply  rules.py:" in " ".join(why.split("   ")), why
+    assert "+ %" in f.diff("expanded", "sums doubled")
+    pickle.dump(f, sys.stdout.buffer)
+
+
 if __name__ == "__main__":
     check()
+    check_rules(native=llvm_kernels.unavailable() is None)
+    check_rules(native=False)

@@ -1,4 +1,4 @@
-"""Ops declared outside of the package reach every part of it, and every process."""
+"""Ops, rules and passes of another package reach every part of this one, and every process."""
 
 from __future__ import annotations
 
@@ -18,6 +18,10 @@ import pickle, sys
 import numpy as np
 f = pickle.load(sys.stdin.buffer)
 print("tests.outside.ops" in sys.modules, f(np.ones((2, 4)))["dx"].shape)
+g, h = (pickle.load(sys.stdin.buffer) for _ in range(2))
+print(g.native, h.native, *(f.stages["sums doubled"] is not None for f in (g, h)))
+for f in g, h:
+    assert np.allclose(f(np.array([800.0]))[0], 800 - np.log(2))
 """
 
 TWICE = """
@@ -32,11 +36,13 @@ def run(*arguments: str, given: bytes = b"") -> subprocess.CompletedProcess[byte
     )
 
 
-def test_ops_of_another_package() -> None:
+def test_ops_rules_and_passes_of_another_package() -> None:
     made = run("-m", "tests.outside.program")
     assert made.returncode == 0, made.stderr.decode()
     loaded = run("-c", LOAD, given=made.stdout)
-    assert loaded.stdout.split() == [b"True", b"(2,", b"4)"], loaded.stderr.decode()
+    native = llvm_kernels.unavailable() is None
+    wanted = f"True (2, 4) {native} False True True".split()
+    assert loaded.stdout.decode().split() == wanted, loaded.stderr.decode()
 
 
 def test_two_ops_of_one_name_are_refused() -> None:

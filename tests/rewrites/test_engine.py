@@ -176,10 +176,10 @@ def test_convert_may_change_types_and_visits_once() -> None:
 
 def test_simplify_never_changes_a_type() -> None:
     wrong = RuleSet([(P.exp(x), lambda x: e.cast(x, dtype=np.dtype("f4")))])
-    with pytest.raises(AssertionError, match="changes the type"):
+    with pytest.raises(gc.GraphTypeError, match=r"rule exp\(x\) = .* changes the type of exp"):
         simplified(e.exp(X), wrong)
     smaller = RuleSet([(P.exp(x), lambda x: tensor.sum_(x, axes=(0,)))])
-    with pytest.raises(AssertionError, match="changes the type"):
+    with pytest.raises(gc.GraphTypeError, match="changes the type"):
         simplified(e.exp(X), smaller)
 
 
