@@ -5,30 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from string import ascii_letters
 
-from graphcore.ir.axes import (
-    Along,
-    Attr,
-    Contracts,
-    How,
-    Indexes,
-    Inserts,
-    Joins,
-    Kind,
-    Matrices,
-    NamedMatrices,
-    Overlaps,
-    Permutes,
-    Ranges,
-    Receives,
-    Reduces,
-    Relabels,
-    Renames,
-    Reshapes,
-    Searches,
-    Seen,
-    Splits,
-    Windows,
-)
+from graphcore.ir import axes as kinds
 from graphcore.ir.graph import Graph
 from graphcore.ir.name_text import show_dim
 from graphcore.ir.node import Node
@@ -99,7 +76,7 @@ def axes(labels: Labels, positions: Sequence[int]) -> str:
 def axes_text(node: Node, view: View) -> str:
     """The axes or dims that an op works along: `axis 1: time` if plain, `along time` if named."""
     kind = node.op.axes
-    assert isinstance(kind, Attr)
+    assert isinstance(kind, kinds.Attr)
     said = node.attrs[kind.attr]
     several = said if isinstance(said, tuple) else (said,)
     if several and isinstance(several[0], int):
@@ -110,7 +87,7 @@ def axes_text(node: Node, view: View) -> str:
 def worked_and_more(node: Node, view: View) -> str:
     """`over row; ddof 1`: and the other attrs that say something."""
     kind = node.op.axes
-    assert isinstance(kind, Attr)
+    assert isinstance(kind, kinds.Attr)
     more = {
         name: value
         for name, value in node.attrs.items()
@@ -159,7 +136,7 @@ def slice_axes(node: Node, view: View) -> str:
 def part_of(node: Node) -> TensorType:
     """The type of the elements in the ranges: the result of a slice, else the last operand."""
     kind = node.op.axes
-    moved = isinstance(kind, Ranges) and How.MOVED in kind.hows
+    moved = isinstance(kind, kinds.Ranges) and kinds.How.MOVED in kind.hows
     part: TensorType = node.type if moved else node.inputs[-1].type
     return part
 
@@ -365,28 +342,28 @@ def labels_text(node: Node, view: View) -> str:
     return f"{along}, means of {blocks}" if blocks else along
 
 
-BY_KIND: dict[type[Kind], Phrase] = {
-    **dict.fromkeys((Reduces, Along), worked_and_more),
-    **dict.fromkeys((Joins, Indexes), axes_text),
-    Seen: print_text,
+BY_KIND: dict[type[kinds.Kind], Phrase] = {
+    **dict.fromkeys((kinds.Reduces, kinds.Along), worked_and_more),
+    **dict.fromkeys((kinds.Joins, kinds.Indexes), axes_text),
+    kinds.Seen: print_text,
     Calls: outside_text,
-    Inserts: by_dims(
+    kinds.Inserts: by_dims(
         lambda node, view: f"to {dims(node.attrs['dims'])}",
         lambda node, view: f"new {result_axes(node, view)}",
     ),
-    Permutes: by_dims(lambda node, view: f"to {dims(node.attrs['dims'])}", transpose),
-    Renames: lambda node, view: few(
+    kinds.Permutes: by_dims(lambda node, view: f"to {dims(node.attrs['dims'])}", transpose),
+    kinds.Renames: lambda node, view: few(
         f"{show_dim(old)}→{show_dim(new)}" for old, new in node.attrs["names"]
     ),
-    Relabels: labels_text,
-    Reshapes: nothing,
-    Splits: reshape_text,
-    Ranges: by_dims(range_texts, slice_axes),
-    Contracts: einsum,
-    **dict.fromkeys((Matrices, NamedMatrices), matrices),
-    **dict.fromkeys((Windows, Overlaps), by_dims(window_dims, window_axes)),
-    Receives: by_dims(update_dims, result_axes),
-    Searches: lambda node, view: ", ".join(
+    kinds.Relabels: labels_text,
+    kinds.Reshapes: nothing,
+    kinds.Splits: reshape_text,
+    kinds.Ranges: by_dims(range_texts, slice_axes),
+    kinds.Contracts: einsum,
+    **dict.fromkeys((kinds.Matrices, kinds.NamedMatrices), matrices),
+    **dict.fromkeys((kinds.Windows, kinds.Overlaps), by_dims(window_dims, window_axes)),
+    kinds.Receives: by_dims(update_dims, result_axes),
+    kinds.Searches: lambda node, view: ", ".join(
         [*[f"along {show_dim(dim)}" for dim in [node.attrs.get("dim")] if dim], node.attrs["side"]]
     ),
 }

@@ -22,17 +22,9 @@ from graphcore.ir.op import Op
 from graphcore.ir.provenance import Origin, described_by
 from graphcore.ops import autodiff, elementwise, named
 
+from . import check
 from .blame import Mask, first
-from .check import (
-    MOST,
-    Fault,
-    labels_in,
-    place_of,
-    plain,
-    quoted_code,
-    show_place,
-    show_value,
-)
+from .check import Fault
 from .interpreter import Array, Frame, Interpreter, Lower, Run
 from .mismatch import Mismatch
 
@@ -87,12 +79,12 @@ class Kink:
     met: tuple[tuple[str, Origin], ...]
 
     def __str__(self) -> str:
-        where = f" at {show_place(self.place)}" if self.place else ""
+        where = f" at {check.show_place(self.place)}" if self.place else ""
         more = f", and at {self.count - 1:,} more," if self.count > 1 else ""
-        value, beside = show_value(self.value), show_value(self.beside)
+        value, beside = check.show_value(self.value), check.show_value(self.beside)
         kinks = [
-            f"  at a kink: {op} at {line._replace(via=None)}{quoted_code(line)}"
-            for op, line in self.met[:MOST]
+            f"  at a kink: {op} at {line._replace(via=None)}{check.quoted_code(line)}"
+            for op, line in self.met[: check.MOST]
         ]
         cure = "write it without the kink, or as abs(x)**2 or gc.norm(x)**2 outside of loops"
         return "\n".join(
@@ -178,11 +170,11 @@ def find_kinks(
     with described_by(graph.trace):
         for i, mask in wrong.items():
             y, at = graph.outputs[i], first(mask)
-            value, beside = (plain(complex(x[at]) + 0) for x in (results[i], near[-1][i]))
+            value, beside = (check.plain(complex(x[at]) + 0) for x in (results[i], near[-1][i]))
             on_way = differentiated([y])
             ops = dict.fromkeys((node.op.said, node.origin) for node in met if node in on_way)
             if ops:
-                place, count = place_of(labels_in(graph, y, 0), at), int(mask.sum())
+                place, count = check.place_of(check.labels_in(graph, y, 0), at), int(mask.sum())
                 found.append(Kink(names[i], place, value, beside, count, tuple(ops)))
     return found
 

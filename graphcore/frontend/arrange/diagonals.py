@@ -7,19 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from graphcore.frontend.core.arguments import (
-    DimPair,
-    SizeLike,
-    Whole,
-    as_tuple,
-    dim_of,
-    dims_sizes,
-    integer,
-    made_dtype,
-    names,
-    new_dim,
-    two_dims,
-)
+from graphcore.frontend.core import arguments
+from graphcore.frontend.core.arguments import DimPair, SizeLike, Whole
 from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
@@ -73,7 +62,7 @@ def eye(
            [False,  True]])
     """
     row, col = row_and_column(dims, shape)
-    wanted = made_dtype(dtype, like, default())
+    wanted = arguments.made_dtype(dtype, like, default())
     return astype(equal(shift(row, k), col), wanted)
 
 
@@ -93,7 +82,7 @@ def tri(
            [1, 1, 0]])
     """
     row, col = row_and_column(dims, shape)
-    wanted = made_dtype(dtype, like, default())
+    wanted = arguments.made_dtype(dtype, like, default())
     return astype(greater_equal(shift(row, k), col), wanted)
 
 
@@ -103,20 +92,20 @@ def row_and_column(dims: object, shape: object) -> tuple[Tensor, Tensor]:
         shape = (shape, shape)
     if isinstance(dims, int):
         dims = (dims, dims)
-    if any(isinstance(size, int) for size in as_tuple(dims)):
-        dims_sizes(dims)  # which refuses sizes without names, and says how to write them
-    known = tuple(dims) if isinstance(dims, Mapping) else names(dims, new=True)
+    if any(isinstance(size, int) for size in arguments.as_tuple(dims)):
+        arguments.dims_sizes(dims)  # which refuses sizes without names, and says how to write them
+    known = tuple(dims) if isinstance(dims, Mapping) else arguments.names(dims, new=True)
     if len(known) != 2:
         cure = f"gc.{public_call()}({{'row': 3, 'col': 3}})"
         raise refusal(f"dims {known} are not two", cure=cure)
-    known, sizes = dims_sizes(dims, shape)
+    known, sizes = arguments.dims_sizes(dims, shape)
     row, col = map(iota, known, sizes)
     return row, col
 
 
 def shift(row: Tensor, k: Whole) -> Tensor:
     """Positions plus `k`."""
-    k = integer(k, "k", row)
+    k = arguments.integer(k, "k", row)
     return row if k == 0 else row + k
 
 
@@ -135,9 +124,9 @@ def diagonal(
     [array([1, 5]), array([2, 6])]
     """
     node = single(x)
-    row, col = two_dims(dims, node)
-    name = new_dim(dim, node, gone=(row, col))
-    offset = integer(offset, "offset", node)
+    row, col = arguments.two_dims(dims, node)
+    name = arguments.new_dim(dim, node, gone=(row, col))
+    offset = arguments.integer(offset, "offset", node)
     rest = tuple(known for known in node.type.dims if known not in (row, col))
     start = {row: slice(maximum(-offset, 0), None), col: slice(maximum(offset, 0), None)}
     node = isel(wrap(node), start).node
@@ -158,7 +147,7 @@ def trace(x: Operand, dims: DimPair = ("row", "col"), offset: Whole = 0) -> Tens
     [array(6), array(8)]
     """
     node = single(x)
-    row, _ = two_dims(dims, node)
+    row, _ = arguments.two_dims(dims, node)
     return reductions.sum(diagonal(x, dims, row, offset), row)
 
 
@@ -178,9 +167,9 @@ def diag(
            [0, 0, 0]])
     """
     node = single(x)
-    name = dim_of(node, dim)
-    new = two_dims(dims, node, new=True)
-    offset = integer(offset, "offset", node)
+    name = arguments.dim_of(node, dim)
+    new = arguments.two_dims(dims, node, new=True)
+    offset = arguments.integer(offset, "offset", node)
     size = node.type.size(name)
     place = iota(name, size).node
     made = named.scatter(node, place, place, over=(name,), dims=new, sizes=(size, size))
@@ -230,7 +219,7 @@ def masked_triangle(
 ) -> Tensor:
     """`x` where the positions along two dims compare as `chosen` says, zeros elsewhere."""
     node = single(x)
-    known = two_dims(dims, node)
+    known = arguments.two_dims(dims, node)
     row, col = (iota(dim, node.type.size(dim)) for dim in known)
     inside = chosen(shift(row, k), col)
     return keep_where(wrap(node), inside, np.zeros((), node.type.dtype))

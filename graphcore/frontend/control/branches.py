@@ -5,19 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeAlias, overload
 
+from graphcore.frontend.core import lift
 from graphcore.frontend.core.arguments import as_list
 from graphcore.frontend.core.base import Base, Tensor, refusal, type_refusal, wrap
 from graphcore.frontend.core.callbacks import callback, operand_names
 from graphcore.frontend.core.documents import parameters
-from graphcore.frontend.core.lift import (
-    Operand,
-    in_dtype,
-    is_weak,
-    kind_among,
-    promote,
-    single,
-    weak_like,
-)
+from graphcore.frontend.core.lift import Operand
 from graphcore.frontend.core.tracing import close, differentiates, traced_operands
 from graphcore.frontend.core.trees import Rebuild, Tree, flatten, paths
 from graphcore.frontend.index.indexing import isel
@@ -91,7 +84,7 @@ def cond(
     otherwise = callback("otherwise", otherwise, *labels)
     if isinstance(pred, bool):
         return then(*operands) if pred else otherwise(*operands)
-    chosen = wrap(single(pred))
+    chosen = wrap(lift.single(pred))
     if chosen.dtype.kind != "b":
         cure = "use a comparison, for instance `x > 0`"
         raise type_refusal(f"the condition is {chosen.node.type}, not bool", chosen, cure=cure)
@@ -136,7 +129,7 @@ def switch(index: Operand, branches: Sequence[Callable[..., Tree]], *operands: T
             reason = f"there is no branch {index} among {len(functions)}"
             raise refusal(reason, cure="branches count from 0", kind=GraphIndexError)
         return functions[index](*operands)
-    chosen = wrap(single(index))
+    chosen = wrap(lift.single(index))
     if chosen.dtype.kind not in "iu":
         cure = "give an integer, or use gc.cond for a bool"
         raise type_refusal(f"the index is {chosen.node.type}, not an integer", chosen, cure=cure)
@@ -172,7 +165,7 @@ def branch(
     closed = close(names, params, *[[x.node for x in some] for some in leaves], made=built)
     node = control.switch(index.node, *nodes, *closed.captured, branches=closed.graphs)
     columns = zip(*[[leaf for _, leaf in paths(tree, "result")] for tree in made], strict=True)
-    found = [weak_like(y, column) for y, column in zip(values(node), columns, strict=True)]
+    found = [lift.weak_like(y, column) for y, column in zip(values(node), columns, strict=True)]
     return mirrored(map(wrap, found))
 
 
@@ -232,16 +225,16 @@ def unify(roles: Sequence[str], made: Sequence[Tree]) -> tuple[list[list[Tensor]
     same = {*raw[0]}
     for i, label in enumerate(raw[0]):
         column = [own[label] for own in raw]
-        number = [is_weak(leaf) and not isinstance(leaf, Base) for leaf in column]
+        number = [lift.is_weak(leaf) and not isinstance(leaf, Base) for leaf in column]
         nodes = [None if n else x[i].node for x, n in zip(leaves, number, strict=True)]
-        dtype = promote(*map(kind_among, column, nodes))
+        dtype = lift.promote(*map(lift.kind_among, column, nodes))
         written = leaves[::-1] if roles is CASES else leaves  # `then` stands first
         sizes: dict[str, Size] = {}
         for some in written:
             sizes |= {dim: n for dim, n in some[i].sizes.items() if dim not in sizes}
         for some, leaf, node in zip(leaves, column, nodes, strict=True):
-            if is_weak(leaf):
-                some[i] = wrap(in_dtype(node, dtype)) if node else astype(some[i], dtype)
+            if lift.is_weak(leaf):
+                some[i] = wrap(lift.in_dtype(node, dtype)) if node else astype(some[i], dtype)
             own = aligned(some[i].node, tuple(sizes))
             some[i] = broadcast_to(own, sizes | own.type.sizes)
             if not fits(TensorType.of(dtype, sizes), some[i].node.type):

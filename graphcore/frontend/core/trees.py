@@ -6,16 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeAlias, TypeVar
 
+from graphcore.ir import structures
 from graphcore.ir.errors import GraphError, GraphTypeError
-from graphcore.ir.structures import (
-    Branch,
-    fill,
-    leaves,
-    level_of,
-    number_leaves,
-    outline,
-    static_values,
-)
+from graphcore.ir.structures import Branch
 
 from .base import Base, Tensor, type_refusal, wrap
 from .lift import describe, single, stranger_cure
@@ -27,7 +20,7 @@ registered classes (`gc.tree.register`) that hold them."""
 T = TypeVar("T")
 """A structure that a result mirrors."""
 
-paths = leaves
+paths = structures.leaves
 
 
 class Rebuild:
@@ -38,16 +31,16 @@ class Rebuild:
 
     def __call__(self, values: Iterable[Any]) -> Any:
         """The structure with these values."""
-        return fill(self.structure, iter(values))
+        return structures.fill(self.structure, iter(values))
 
     def form(self) -> Any:
         """The structure with the numbers of its leaves."""
-        return number_leaves(self.structure)
+        return structures.number_leaves(self.structure)
 
     @property
     def static(self) -> list[Any]:
         """The values in the structure that are not leaves, such as static fields of dataclasses."""
-        return static_values(self.structure)
+        return structures.static_values(self.structure)
 
 
 def flatten(tree: Any, name: str = "tree") -> tuple[list[Tensor], Rebuild]:
@@ -68,7 +61,7 @@ def flatten(tree: Any, name: str = "tree") -> tuple[list[Tensor], Rebuild]:
     def add(leaf: Any, path: str) -> None:
         found.append(wrap(leaf.node) if isinstance(leaf, Base) else lift_leaf(leaf, path))
 
-    structure = outline(tree, add, name)
+    structure = structures.outline(tree, add, name)
     return found, Rebuild(structure)
 
 
@@ -99,7 +92,7 @@ def picker(form: Any) -> Callable[[list[Any]], Any]:
     """The function that arranges results in a form, whose leaves number them."""
     if isinstance(form, int):
         return lambda values: values[form]
-    level = level_of(form)
+    level = structures.level_of(form)
     assert level is not None
     if level.kind is dict and level.parts == tuple(range(len(form))):  # the usual form, for speed
         names = level.keys

@@ -7,19 +7,11 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import numpy.typing as npt
 
+from graphcore.frontend.core import lift
 from graphcore.frontend.core.arguments import SizeLike, dims_sizes, made_dtype, names
 from graphcore.frontend.core.base import Base, Tensor, refusal, type_refusal, wrap
 from graphcore.frontend.core.documents import parameters
-from graphcore.frontend.core.lift import (
-    Labelled,
-    Operand,
-    array,
-    as_array,
-    is_labelled,
-    keep_checks_of,
-    single,
-    weak,
-)
+from graphcore.frontend.core.lift import Labelled, Operand
 from graphcore.frontend.core.precision import default, of_numbers
 from graphcore.frontend.core.trees import T, flatten
 from graphcore.frontend.pointwise.casting import astype
@@ -120,18 +112,18 @@ def constant(
     >>> gc.constant([[1, 2, 3], [4, 5, 6]], ("row", "col"))
     <Tensor: i64[row=2, col=3]>
     """
-    if is_labelled(value) or isinstance(value, (Base, Formula, Expression)):
-        made = wrap(single(value))
+    if lift.is_labelled(value) or isinstance(value, (Base, Formula, Expression)):
+        made = wrap(lift.single(value))
         if dims is not None and names(dims) != made.dims:
             raise refusal(f"dims {made.dims} are not {dims}", made, cure="rename them")
     else:
-        values = as_array(value)
+        values = lift.as_array(value)
         wanted = () if dims is None else names(dims)
         if dims is None and values.ndim:
             reason = f"an array of shape {values.shape} needs dims"
             raise refusal(reason, cure="name its axes: gc.constant(array, ('row', 'col'))")
         values = values.astype(of_numbers(value, values.dtype), copy=False)
-        made = wrap(array(values, wanted))
+        made = wrap(lift.array(values, wanted))
     wished = made_dtype(dtype, like)
     return made if wished is None else astype(made, wished)
 
@@ -157,9 +149,9 @@ def full(
     dims, shape = dims_sizes(sizes)
     wanted = made_dtype(dtype, like)
     if wanted is None:
-        node = single(value)
+        node = lift.single(value)
     elif isinstance(value, (int, float, complex)) and not isinstance(value, np.complexfloating):
-        node = weak(value, wanted, [])
+        node = lift.weak(value, wanted, [])
     else:
         node = astype(value, wanted).node
     return full_of(node, dict(zip(dims, shape, strict=True)))
@@ -218,14 +210,14 @@ def full_like(x: Operand, value: Operand, dtype: npt.DTypeLike | None = None) ->
     >>> gc.compile([], gc.full_like(gc.constant([1.0, 2.0], "row"), 7))()
     array([7., 7.])
     """
-    node = single(x)
+    node = lift.single(x)
     if dims := getattr(value, "dims", ()):
         reason = f"takes one value, not a tensor with the dims {tuple(dims)}"
         operands = [node, value] if isinstance(value, Base) else [node]
         cure = "repeat it along the dims of x: gc.broadcast_like(value, x)"
         raise refusal(reason, *operands, cure=cure)
     made = full(node.type.sizes, value, node.type.dtype if dtype is None else dtype)
-    return wrap(keep_checks_of(made.node, node))
+    return wrap(lift.keep_checks_of(made.node, node))
 
 
 @parameters(

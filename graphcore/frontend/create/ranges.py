@@ -10,15 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graphcore.frontend.core.arguments import (
-    SizeLike,
-    Whole,
-    made_dtype,
-    names,
-    new_dim,
-    require_sign,
-    size_of,
-)
+from graphcore.frontend.core import arguments
+from graphcore.frontend.core.arguments import SizeLike, Whole
 from graphcore.frontend.core.base import Base, Tensor, brief, refusal, type_refusal, wrap
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, array, common, promote, single
@@ -83,7 +76,7 @@ def arange(
     """
     if stop is None:
         start, stop = 0, start
-    (name,) = names((dim,))
+    (name,) = arguments.names((dim,))
     start, stop, step = (
         value_of(what, x) if isinstance(x, Base) else x
         for what, x in (("an end", start), ("an end", stop), ("the step", step))
@@ -102,7 +95,7 @@ def arange(
     else:
         values = array_made(lambda: np.arange(*ends), ends)
         made = wrap(array(values.astype(of_numbers(ends, values.dtype)), (name,)))
-    wanted = made_dtype(dtype, like)
+    wanted = arguments.made_dtype(dtype, like)
     return made if wanted is None else astype(made, wanted)
 
 
@@ -139,10 +132,10 @@ def count_up(dim: str, start: Any, stop: Any, step: Any) -> Tensor:
         raise type_refusal(reason, cure=cure) from None
     if step == 0:
         raise refusal("the step is 0", cure="use a nonzero step")
-    require_sign(step)
+    arguments.require_sign(step)
     falls = isinstance(step, int) and step < 0
     gap, length = (start - stop, -step) if falls else (stop - start, step)
-    made = iota(dim, size_of(dim, maximum((gap + length - 1) // length, 0)))
+    made = iota(dim, arguments.size_of(dim, maximum((gap + length - 1) // length, 0)))
     scaled = made if step == 1 else made * step
     return scaled if isinstance(start, int) and start == 0 else scaled + start
 
@@ -168,11 +161,11 @@ def linspace(
     array([0. , 0.2, 0.4, 0.6, 0.8])
     """
     *nodes, sample = common(start, stop, 0.0)
-    name = new_dim(dim, *nodes)
-    size = size_of(name, num)
+    name = arguments.new_dim(dim, *nodes)
+    size = arguments.size_of(name, num)
     ends = list(map(wrap, nodes))
     inside: np.dtype[Any] = sample.type.dtype
-    wanted = made_dtype(dtype, like) or inside
+    wanted = arguments.made_dtype(dtype, like) or inside
     if isinstance(size, int) and all(end.node.op is leaf.full and not end.dims for end in ends):
         first, last = (  # exact numbers: a value is rounded once
             x if isinstance(x, int | float | complex) else end.node.attrs["value"].array
@@ -211,10 +204,10 @@ def logspace(
     >>> gc.compile([], gc.logspace(0, 3, 4, dim="t"))()
     array([   1.,   10.,  100., 1000.])
     """
-    name = new_dim(dim, *common(start, stop, base))
+    name = arguments.new_dim(dim, *common(start, stop, base))
     made = power(base, linspace(start, stop, num, dim=name, endpoint=endpoint))
     made = transpose(made, dim, ...)
-    wanted = made_dtype(dtype, like)
+    wanted = arguments.made_dtype(dtype, like)
     return made if wanted is None else astype(made, wanted)
 
 
@@ -238,13 +231,13 @@ def geomspace(
     array([1., 2., 4., 8.])
     """
     nodes = common(start, stop)
-    t = linspace(0.0, 1.0, num, dim=new_dim(dim, *nodes), endpoint=endpoint)
+    t = linspace(0.0, 1.0, num, dim=arguments.new_dim(dim, *nodes), endpoint=endpoint)
     first, last = map(wrap, nodes)
     inside = promote(first.dtype, last.dtype, FLOAT)
     first, last, t = (astype(x, inside) for x in (first, last, t))
     made = where(t < 1, first * (last / first) ** t, last)  # the last is exact
     usual = of_numbers([start, stop], inside)
-    return astype(made, made_dtype(dtype, like, usual))
+    return astype(made, arguments.made_dtype(dtype, like, usual))
 
 
 @parameters(
@@ -274,13 +267,13 @@ def one_hot(
     if node.type.dtype.kind not in "iu":
         raise type_refusal("positions are integers", node, cure="cast it: x.astype('int64')")
     place = new_places(node, dim, classes)
-    return astype(equal(wrap(node), place), made_dtype(dtype, like, default()))
+    return astype(equal(wrap(node), place), arguments.made_dtype(dtype, like, default()))
 
 
 def new_places(x: Node, dim: str, size: SizeLike) -> Tensor:
     """The positions along a dim that `x` does not have."""
-    name = new_dim(dim, x)
-    return iota(name, size_of(name, size))
+    name = arguments.new_dim(dim, x)
+    return iota(name, arguments.size_of(name, size))
 
 
 @parameters(

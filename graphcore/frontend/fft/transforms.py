@@ -8,18 +8,8 @@ from typing import Any, Literal
 import numpy.typing as npt
 
 from graphcore.frontend.arrange.moves import roll
-from graphcore.frontend.core.arguments import (
-    Dim,
-    SizeLike,
-    check_word,
-    dim_of,
-    dims_of,
-    made_dtype,
-    mapping,
-    order_set,
-    require_dims,
-    size_of,
-)
+from graphcore.frontend.core import arguments
+from graphcore.frontend.core.arguments import Dim, SizeLike
 from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
@@ -118,8 +108,8 @@ def irfft(
     array([1., 2., 3., 4.])
     """
     node = single(x)
-    dim = dim_of(node, dim)
-    size = 2 * (node.type.size(dim) - 1) if n is None else size_of(dim, n)
+    dim = arguments.dim_of(node, dim)
+    size = 2 * (node.type.size(dim) - 1) if n is None else arguments.size_of(dim, n)
     half, _, dim = resize(wrap(node), dim, size // 2 + 1)
     made = named.irfft(half, dim=dim, size=size)
     return scale(made, size, inverse_of(norm))
@@ -235,7 +225,7 @@ def ifftshift(x: Operand, dim: Dim = None) -> Tensor:
 def half_rolled(x: Operand, dim: Dim, sign: int) -> Tensor:
     """`x` rolled along dims by half their size, forwards or backwards."""
     value = wrap(single(x))
-    dims = ordered_dims(value, order_set(dim))
+    dims = ordered_dims(value, arguments.order_set(dim))
     return roll(value, {name: sign * (value.sizes[name] // 2) for name in dims})
 
 
@@ -262,11 +252,11 @@ def fftfreq(
     >>> gc.compile([], gc.fft.fftfreq(4, dim="time"))()
     array([ 0.  ,  0.25, -0.5 , -0.25])
     """
-    size = size_of(dim, n)
+    size = arguments.size_of(dim, n)
     half = (size + 1) // 2
     k = arange(size, dim=dim, dtype=default())
     made = where(k >= half, k - size, k) / size / d
-    wanted = made_dtype(dtype, like)
+    wanted = arguments.made_dtype(dtype, like)
     return made if wanted is None else astype(made, wanted)
 
 
@@ -284,9 +274,9 @@ def rfftfreq(
     >>> gc.compile([], gc.fft.rfftfreq(4, dim="time"))()
     array([0.  , 0.25, 0.5 ])
     """
-    size = size_of(dim, n)
+    size = arguments.size_of(dim, n)
     made = arange(size // 2 + 1, dim=dim, dtype=default()) / size / d
-    wanted = made_dtype(dtype, like)
+    wanted = arguments.made_dtype(dtype, like)
     return made if wanted is None else astype(made, wanted)
 
 
@@ -299,7 +289,7 @@ def dim_by_dim(
 ) -> Tensor:
     """A transform along one dim after another."""
     made = wrap(single(x))
-    dims = ordered_dims(made, order_set(dim))
+    dims = ordered_dims(made, arguments.order_set(dim))
     sizes = sizes_of(made, dims, n)
     for one in dims:
         made = function(made, one, sizes.get(one), norm)
@@ -311,7 +301,7 @@ def sizes_of(
 ) -> dict[str, SizeLike]:
     """The sizes that are given for some of `dims`."""
     node = single(x)
-    sizes = mapping({} if n is None else n, None, "n={'dim': 8}", node)
+    sizes = arguments.mapping({} if n is None else n, None, "n={'dim': 8}", node)
     for dim in sizes:
         if dim not in dims:
             cure = close_match(str(dim), dims)
@@ -322,8 +312,8 @@ def sizes_of(
 def ordered_dims(x: Operand, dim: Dim) -> tuple[str, ...]:
     """The dims, in the order given."""
     node = single(x)
-    dims = dims_of(node, dim, ordered=True)
-    require_dims(node, dims)
+    dims = arguments.dims_of(node, dim, ordered=True)
+    arguments.require_dims(node, dims)
     return dims
 
 
@@ -338,11 +328,11 @@ def dims_to_transform(x: Operand, dim: Dim) -> tuple[str, ...]:
 def resize(x: Operand, dim: str | None, n: SizeLike) -> tuple[Node, Size, str]:
     """The operand, cut or padded with zeros to size `n` of the dim, this size, and the dim."""
     node = single(x)
-    dim = dim_of(node, dim)
+    dim = arguments.dim_of(node, dim)
     own = node.type.size(dim)
     if n is None:
         return node, own, dim
-    size = size_of(dim, n)
+    size = arguments.size_of(dim, n)
     if size is own or size == own:
         return node, own, dim
     kept, more = minimum(own, size), maximum(size - own, 0)
@@ -352,7 +342,7 @@ def resize(x: Operand, dim: str | None, n: SizeLike) -> tuple[Node, Size, str]:
 
 def inverse_of(norm: Any) -> Any:
     """The norm of the forward transform that has the factor of the inverse one with `norm`."""
-    check_word("norm", norm, INVERSE)
+    arguments.check_word("norm", norm, INVERSE)
     return INVERSE[norm]
 
 

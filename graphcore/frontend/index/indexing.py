@@ -8,16 +8,8 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from graphcore.frontend.core import lift
-from graphcore.frontend.core.arguments import (
-    MissingDims,
-    dim_of,
-    mapping,
-    names,
-    new_dim,
-    present,
-    require_sign,
-)
+from graphcore.frontend.core import arguments, lift
+from graphcore.frontend.core.arguments import MissingDims
 from graphcore.frontend.core.base import Base, Tensor, brief, refusal, type_refusal, wrap
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, array, is_labelled, scalar, single
@@ -88,8 +80,8 @@ def isel(
     node = single(x)
     if size is not None and "size" in node.type.dims and indexers is None:
         indexers_kwargs["size"], size = size, None  # a dim of that name
-    wanted = mapping(indexers, indexers_kwargs, "{'dim': 0}", node)
-    dims = present(node, names(tuple(wanted), node), missing_dims)
+    wanted = arguments.mapping(indexers, indexers_kwargs, "{'dim': 0}", node)
+    dims = arguments.present(node, arguments.names(tuple(wanted), node), missing_dims)
     indexers = {dim: wanted[dim] for dim in node.type.dims if dim in dims}
     return wrap(select_by_name(node, indexers, size))
 
@@ -197,7 +189,7 @@ def slice_range(x: Node, dim: str, given: slice, size: Size) -> Range:
     step = 1 if given.step is None else slice_number(x, dim, given.step)
     if step == 0:
         raise refusal(f"the step of dim {dim!r} is 0", x, cure="use a nonzero integer")
-    require_sign(step, x)
+    arguments.require_sign(step, x)
     # Only the ends that count are kept inside: where the other two cross, the length is 0.
     if isinstance(step, Expression) or step > 0:
         start = maximum(slice_end(x, dim, given.start, size, 0), 0)
@@ -248,11 +240,11 @@ def known_positions(
         return indexer.dims, indexer.node.attrs["value"].array
     if isinstance(indexer, tuple) and len(indexer) == 2 and isinstance(indexer[0], (str, tuple)):
         if isinstance(indexer[1], Base):
-            new = dict(zip(indexer[1].dims, names(indexer[0])))
+            new = dict(zip(indexer[1].dims, arguments.names(indexer[0])))
             cure = f"a tensor has dims of its own: x.isel({dim}=index.rename({new}))"
             reason = f"the index of dim {dim!r} is a pair of names and a tensor"
             raise type_refusal(reason, x, indexer[1], cure=cure)
-        return names(indexer[0]), lift.as_array(indexer[1], x)
+        return arguments.names(indexer[0]), lift.as_array(indexer[1], x)
     if is_labelled(indexer):
         return tuple(indexer.dims), lift.as_array(indexer.values, x)
     return (dim,), unnamed_positions(x, dim, indexer)
@@ -362,7 +354,7 @@ def take(x: Operand, index: Any, dim: str | None = None) -> Tensor:
            [0. , 0.1]])
     """
     node = single(x)
-    return isel(wrap(node), {dim_of(node, dim): index})
+    return isel(wrap(node), {arguments.dim_of(node, dim): index})
 
 
 @parameters(
@@ -383,7 +375,7 @@ def take_along(x: Operand, index: Operand, dim: str | None = None) -> Tensor:
     if at.type.dtype.kind not in "iu":
         cure = "positions are integers: index.astype('int64')"
         raise type_refusal(f"positions are {at.type.dtype}, not integers", node, at, cure=cure)
-    return wrap(named.gather(node, at, dims=(dim_of(node, dim),)))
+    return wrap(named.gather(node, at, dims=(arguments.dim_of(node, dim),)))
 
 
 def sel(x: Tensor, /, *args: Any, **indexers_kwargs: Any) -> NoReturn:
@@ -404,7 +396,7 @@ def getitem(x: Tensor, key: Any) -> Tensor:
                 cure = "a mask has dims of the tensor it picks from, and their sizes"
                 raise refusal(reason, x, key, cure=cure, kind=GraphIndexError)
             x = wrap(with_size(x.node, dim, size))
-        new = new_dim("kept", x.node, gone=key.dims)
+        new = arguments.new_dim("kept", x.node, gone=key.dims)
         return isel(x, element_positions(key.node, key.dims, new, None)[0])
     return isel(x, by_name(x, key))
 

@@ -7,16 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from graphcore.frontend.core.arguments import (
-    Dim,
-    Whole,
-    dims_of,
-    integer,
-    mapping,
-    names,
-    order_set,
-    require_dims,
-)
+from graphcore.frontend.core import arguments
+from graphcore.frontend.core.arguments import Dim, Whole
 from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
@@ -44,15 +36,15 @@ def cut(x: Node, dim: str, start: Size, size: Size) -> Node:
 def amounts(x: Node, given: object, more: Mapping[str, Any]) -> dict[str, Size]:
     """An integer or a size for each of some dims of `x`, or alone for the dim of a vector."""
     wanted = by_dim(x, given, more)
-    return {dim: integer(number, f"dim {dim!r}", x) for dim, number in wanted.items()}
+    return {dim: arguments.integer(number, f"dim {dim!r}", x) for dim, number in wanted.items()}
 
 
 def by_dim(x: Node, given: object, more: Mapping[str, Any]) -> dict[str, Any]:
     """What is given for each of some dims of `x`."""
     if isinstance(given, int | Expression) and not more and len(x.type.dims) == 1:
         given = {x.type.dims[0]: given}
-    wanted = mapping(given, more, "{'dim': 1}", x)
-    require_dims(x, names(tuple(wanted), x))
+    wanted = arguments.mapping(given, more, "{'dim': 1}", x)
+    arguments.require_dims(x, arguments.names(tuple(wanted), x))
     return wanted
 
 
@@ -64,8 +56,8 @@ def flip(x: Operand, dim: Dim = None) -> Tensor:
     array([3, 2, 1])
     """
     node = single(x)
-    dims = dims_of(node, order_set(dim), ordered=True)
-    require_dims(node, dims)
+    dims = arguments.dims_of(node, arguments.order_set(dim), ordered=True)
+    arguments.require_dims(node, dims)
     return isel(wrap(node), dict.fromkeys(dims, slice(None, None, -1)))
 
 

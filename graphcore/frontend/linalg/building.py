@@ -6,14 +6,8 @@ import math
 from collections.abc import Sequence
 
 from graphcore.frontend.arrange.diagonals import trace
-from graphcore.frontend.core.arguments import (
-    SizeLike,
-    dim_of,
-    names,
-    new_dim,
-    size_of,
-    two_dims,
-)
+from graphcore.frontend.core import arguments
+from graphcore.frontend.core.arguments import SizeLike
 from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, common, single
@@ -53,7 +47,7 @@ def matrix_transpose(x: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
            [2, 4]])
     """
     node = single(x)
-    return transpose(swap_dims(wrap(node), two_dims(dims, node)), *node.type.dims)
+    return transpose(swap_dims(wrap(node), arguments.two_dims(dims, node)), *node.type.dims)
 
 
 @parameters(
@@ -72,11 +66,11 @@ def outer(x: Operand, y: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
            [2, 4]])
     """
     left, right = common(x, y)
-    row, col = two_dims(dims)
-    dim_of(left, row)
+    row, col = arguments.two_dims(dims)
+    arguments.dim_of(left, row)
     other = wrap(right)
     if col not in right.type.dims:
-        dim_of(right, row)
+        arguments.dim_of(right, row)
         other = rename(other, {row: col})
     return transpose(wrap(left) * other, ..., row, col)
 
@@ -94,10 +88,10 @@ def kron(x: Operand, y: Operand, dims: str | Sequence[str] = ROW_COL) -> Tensor:
     array([ 1,  2,  3, 10, 20, 30])
     """
     left, right = common(x, y)
-    own = names(dims, left)
+    own = arguments.names(dims, left)
     for dim in own:
-        dim_of(left, dim)
-        dim_of(right, dim)
+        arguments.dim_of(left, dim)
+        arguments.dim_of(right, dim)
     in_use = (*left.type.dims, *right.type.dims)
     coarse, fine = (
         all_apart({dim: Hidden(f"{dim}{mark}") for dim in own}, in_use) for mark in "<>"
@@ -123,10 +117,10 @@ def block_diag(*xs: Operand, dims: Sequence[str] = ROW_COL) -> Tensor:
     if not xs:
         raise refusal("takes at least one matrix", cure="give the matrices")
     nodes = common(*xs)
-    row, col = two_dims(dims, nodes[0])
+    row, col = arguments.two_dims(dims, nodes[0])
     blocks = [wrap(node) for node in nodes]
     for node in nodes:
-        two_dims(dims, node)
+        arguments.two_dims(dims, node)
     widths = [block.sizes[col] for block in blocks]
     wide = []
     for i, block in enumerate(blocks):
@@ -154,11 +148,11 @@ def toeplitz(
     """
     down, right = common(column, column if row is None else row)
     across = conjugate(wrap(right)) if row is None else wrap(right)
-    name = dim_of(down, dim)
-    dim_of(across.node, dim)
+    name = arguments.dim_of(down, dim)
+    arguments.dim_of(across.node, dim)
     rest = isel(flip(across, name), {name: slice(None, -1)})
     n, m = wrap(down).sizes[name], across.sizes[name]
-    columns = new_dim(new, down, across.node)
+    columns = arguments.new_dim(new, down, across.node)
     positions = arange(n, dim=name) - arange(m, dim=columns) + (m - 1)
     inner = apart(Hidden("diagonal"), (*down.type.dims, *across.dims, new))
     values = rename(concat([rest, wrap(down)], name), {name: inner})
@@ -189,11 +183,11 @@ def fill_triangular(
            [2., 3.]])
     """
     node = single(x)
-    name = dim_of(node, dim)
-    row, col = two_dims(dims, node, new=True)
+    name = arguments.dim_of(node, dim)
+    row, col = arguments.two_dims(dims, node, new=True)
     have = node.type.size(name)
     if size is not None:
-        n = size_of(row, size)
+        n = arguments.size_of(row, size)
     elif isinstance(have, int):
         n = (math.isqrt(8 * have + 1) - 1) // 2
     else:

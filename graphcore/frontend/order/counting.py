@@ -8,14 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphcore.frontend.arrange.moves import roll
-from graphcore.frontend.core.arguments import (
-    Dim,
-    SizeLike,
-    dims_of,
-    new_dim,
-    require_dims,
-    require_order,
-)
+from graphcore.frontend.core import arguments
+from graphcore.frontend.core.arguments import Dim, SizeLike
 from graphcore.frontend.core.base import Base, Tensor, brief, refusal, type_refusal, wrap
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, array, as_array, single
@@ -75,7 +69,7 @@ def bincount(
     array([1, 0, 2, 0])
     """
     node = single(x)
-    dims = dims_of(node, dim)
+    dims = arguments.dims_of(node, dim)
     found = segment_sum(np.int64(1) if weights is None else weights, wrap(node), size, dims, name)
     return transpose(found, *place_dims(node.type.dims, dims, name), ...)
 
@@ -127,7 +121,7 @@ def histogram(
     [array([2, 1]), array([0. , 0.5, 1. ])]
     """
     value = wrap(single(x))
-    dims = dims_of(value.node, dim)
+    dims = arguments.dims_of(value.node, dim)
     edges = edges_along(value, bins, dims, range, name)
     last = edges.sizes[name] - 1
     above = searchsorted(edges, value, name, "right")
@@ -141,7 +135,7 @@ def histogram(
 
 def edges_along(x: Tensor, bins: Any, dims: tuple[str, ...], ends: Any, name: str) -> Tensor:
     """The edges of bins; those of equal width in the dtype of a mean of `x`."""
-    require_order(x)
+    arguments.require_order(x)
     if isinstance(bins, Base) and not bins.dims:
         bins = value_of("the number of bins", bins)
     if isinstance(bins, (int, np.integer, Expression)):
@@ -154,7 +148,7 @@ def edges_along(x: Tensor, bins: Any, dims: tuple[str, ...], ends: Any, name: st
         raise type_refusal("takes a range or edges, not both", x, cure=cure)
     if isinstance(bins, Base) or hasattr(bins, "dims"):
         given = single(bins)
-        require_dims(given, (name,))
+        arguments.require_dims(given, (name,))
         return wrap(given)
     known = edges_of(bins, x)
     if known[0] > known[-1] or known.size < 2:
@@ -245,9 +239,9 @@ def unique_all(
     [array([1, 2, 3]), array([1, 3, 0]), array([2, 0, 2, 1]), array([1, 1, 2])]
     """
     value = wrap(single(x))
-    dims = dims_of(value.node, dim)
-    require_dims(value.node, dims)
-    new = new_dim(name, value.node, gone=dims)
+    dims = arguments.dims_of(value.node, dim)
+    arguments.require_dims(value.node, dims)
+    new = arguments.new_dim(name, value.node, gone=dims)
     flat, row = merge_dims(value, dims)
     ordered, order = sort(flat, row), argsort(flat, row)
     first = starts(ordered, row)

@@ -21,13 +21,7 @@ from graphcore.frontend.pointwise.casting import as_float, astype
 from graphcore.frontend.pointwise.elementwise import equal, maximum, not_equal
 from graphcore.frontend.pointwise.formulas import where as choose
 from graphcore.frontend.pointwise.missing import may_be_null, notnull
-from graphcore.frontend.reduce.masking import (
-    by_single,
-    identity_of_extreme,
-    ratio,
-    root,
-    squared_modulus,
-)
+from graphcore.frontend.reduce import masking
 from graphcore.frontend.reduce.segments import SEGMENTED, Segments, segments_of
 from graphcore.ir.dtypes import INT, sum_of
 from graphcore.ir.literal import Literal
@@ -82,7 +76,7 @@ class GroupBy(Listing):
             own = GroupBy(self._segments._replace(x=x))
             return own._ratio(own._sum(as_float(own._fill(0, skipna))), skipna)
 
-        return by_single(mean, self._segments.x)
+        return masking.by_single(mean, self._segments.x)
 
     def var(self, *, ddof: int = 0, skipna: bool = False) -> Tensor:
         """`sum(abs(x - mean) ** 2) / (n - ddof)` for n elements; nan where n is `ddof`."""
@@ -90,16 +84,16 @@ class GroupBy(Listing):
 
         def var(x: Tensor) -> Tensor:
             own = GroupBy(self._segments._replace(x=x))
-            squares = squared_modulus(x - own.expand(own.mean(skipna=skipna)))
+            squares = masking.squared_modulus(x - own.expand(own.mean(skipna=skipna)))
             if skipna:
                 squares = choose(notnull(x), squares, 0)
             return own._ratio(own._sum(squares), skipna, ddof)
 
-        return by_single(var, self._segments.x)
+        return masking.by_single(var, self._segments.x)
 
     def std(self, *, ddof: int = 0, skipna: bool = False) -> Tensor:
         """Square root of `var`; where all elements are equal its derivative is 0."""
-        return root(self.var(ddof=ddof, skipna=skipna))
+        return masking.root(self.var(ddof=ddof, skipna=skipna))
 
     def max(self, *, skipna: bool = False) -> Tensor:
         """Largest element of each group; nan, or the lowest integer, where it has none.
@@ -205,10 +199,10 @@ class GroupBy(Listing):
 
     def _ratio(self, total: Tensor, skipna: bool, ddof: int = 0) -> Tensor:
         divisor = maximum(self._number(skipna) - ddof, 0)
-        return self._segments.order_dims(ratio(total, astype(divisor, total.dtype)))
+        return self._segments.order_dims(masking.ratio(total, astype(divisor, total.dtype)))
 
     def _extreme(self, sign: int, skipna: bool) -> Tensor:
-        x = self._fill(identity_of_extreme(self._segments.x.dtype, sign), skipna)
+        x = self._fill(masking.identity_of_extreme(self._segments.x.dtype, sign), skipna)
         op = named.scatter_max if sign > 0 else named.scatter_min
         found = self._segments._replace(x=x).extreme(op, sign)
         if may_be_null(x):

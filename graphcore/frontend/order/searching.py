@@ -7,15 +7,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from graphcore.frontend.core.arguments import (
-    Dim,
-    SizeLike,
-    check_word,
-    dim_of,
-    dims_of,
-    names,
-    new_dim,
-)
+from graphcore.frontend.core import arguments
+from graphcore.frontend.core.arguments import Dim, SizeLike
 from graphcore.frontend.core.base import Base, Tensor, brief, refusal, wrap
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, array, as_array, common, single
@@ -43,7 +36,7 @@ def row_of(values: Row, dim: object) -> Operand:
         return values[()]
     if isinstance(values, (list, tuple, range, np.ndarray)):
         dim = Hidden("point") if dim is None else dim
-        return wrap(array(as_array(values), names(dim)))
+        return wrap(array(as_array(values), arguments.names(dim)))
     return values
 
 
@@ -65,8 +58,8 @@ def searchsorted(x: Row, values: Operand, dim: str | None = None, side: Side = "
     array([1, 4])
     """
     rows, wanted = common(row_of(x, dim), values)
-    name = dim_of(rows, dim)
-    check_word("side", side, ("left", "right"), rows)
+    name = arguments.dim_of(rows, dim)
+    arguments.check_word("side", side, ("left", "right"), rows)
     return wrap(named.searchsorted(rows, wanted, dim=name, side=side))
 
 
@@ -137,8 +130,8 @@ def nonzero(
     {'row': array([0, 1]), 'col': array([1, 0])}
     """
     node = single(x)
-    dims = dims_of(node, dim, ordered=True)
-    new = new_dim(name, node, gone=dims)
+    dims = arguments.dims_of(node, dim, ordered=True)
+    new = arguments.new_dim(name, node, gone=dims)
     found, there = element_positions(not_equal(wrap(node), 0).node, dims, new, size)
     if there is None:
         return found

@@ -7,21 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from graphcore.frontend.core.arguments import (
-    Dim,
-    MissingDims,
-    SizeLike,
-    as_list,
-    as_tuple,
-    dims_of,
-    mapping,
-    names,
-    new_dim,
-    order_set,
-    present,
-    require_dims,
-    size_of,
-)
+from graphcore.frontend.core import arguments
+from graphcore.frontend.core.arguments import Dim, MissingDims, SizeLike
 from graphcore.frontend.core.base import Tensor, refusal, type_refusal, wrap
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, common, has_checks, single
@@ -67,8 +54,8 @@ def transpose(x: Operand, *dims: Any, missing_dims: MissingDims = "raise") -> Te
     known: tuple[str, ...] = node.type.dims
     order = tuple(dims)
     dots = dots_in(order, node)
-    named_dims = names([dim for dim in order if dim is not ...], node)
-    kept = present(node, named_dims, missing_dims)
+    named_dims = arguments.names([dim for dim in order if dim is not ...], node)
+    kept = arguments.present(node, named_dims, missing_dims)
     for at in dots:
         before = [dim for dim in order[:at] if dim in kept]
         rest = [dim for dim in known if dim not in kept]
@@ -131,11 +118,11 @@ def label(y: Tensor, dim: str, labels: np.ndarray[Any, Any]) -> Tensor:
 def with_names(op: Op, x: Operand, given: object, more: Mapping[str, str]) -> Tensor:
     """`x` with new names for some dims."""
     node = single(x)
-    pairs = mapping(given, more, "{'dim': 'new'}", node)
+    pairs = arguments.mapping(given, more, "{'dim': 'new'}", node)
     for new in pairs.values():
         if not isinstance(new, str):
             raise type_refusal(f"{new!r} is not a name", node, cure="dims are named by strings")
-    order = dims_of(node, tuple(pairs))
+    order = arguments.dims_of(node, tuple(pairs))
     changes = tuple((old, pairs[old]) for old in order)
     if all(old == new and old in node.type.dims for old, new in changes):
         return wrap(node)
@@ -168,17 +155,17 @@ def expand_dims(
         raise type_refusal(reason, node, cure="new dims come first; order them with transpose")
     if dim is not None and not isinstance(dim, Mapping):
         dim = dict.fromkeys(new_names(node, dim), 1)
-    wanted = mapping(dim, sizes, "{'new': 3}", node)
-    for name in names(tuple(wanted)):
+    wanted = arguments.mapping(dim, sizes, "{'new': 3}", node)
+    for name in arguments.names(tuple(wanted)):
         if name in node.type.dims:
             raise refusal(f"there is a dim {name!r} already", node, cure="choose a new name")
-    new = {name: size_of(name, size) for name, size in wanted.items()}
+    new = {name: arguments.size_of(name, size) for name, size in wanted.items()}
     return broadcast_to(node, new | node.type.sizes)
 
 
 def new_names(node: Node, dim: object) -> tuple[str, ...]:
     """The names of new dims, refused if one occurs twice."""
-    new = names(dim, node, new=True)
+    new = arguments.names(dim, node, new=True)
     if len(set(new)) < len(new):
         raise refusal(f"dims {new} repeat a dim", node, cure="name each dim once")
     return new
@@ -251,7 +238,7 @@ def broadcast_all(nodes: Sequence[Node], exclude: object = None) -> tuple[Tensor
 
     Each result checks the sizes of all nodes, so it does not depend on the others being computed.
     """
-    left_out = () if exclude is None else names(order_set(exclude))
+    left_out = () if exclude is None else arguments.names(arguments.order_set(exclude))
     sizes: dict[str, Size] = {}
     for node in nodes:
         for dim, size in node.type.sizes.items():
@@ -291,7 +278,7 @@ def squeeze(x: Operand, dim: Dim = None) -> Tensor:
     node = single(x)
     if dim is None or dim is ...:
         dim = [name for name, size in node.type.sizes.items() if size == 1]
-    dims = tuple(dict.fromkeys(dims_of(node, dim)))
+    dims = tuple(dict.fromkeys(arguments.dims_of(node, dim)))
     return wrap(named.squeeze(node, dims=dims) if dims else node)
 
 
@@ -321,10 +308,10 @@ def concat(xs: Iterable[Operand], dim: str) -> Tensor:
     >>> gc.concat([y, y], dim="new")
     <Tensor: i64[new=2, col=2]>
     """
-    nodes = common(*as_list("xs", xs))
+    nodes = common(*arguments.as_list("xs", xs))
     if not nodes:
         raise refusal("there are no tensors to join", cure="give at least one tensor")
-    (name,) = names((dim,), nodes[0])
+    (name,) = arguments.names((dim,), nodes[0])
     return wrap(named.concat(*nodes, dim=name))
 
 
@@ -365,14 +352,14 @@ def stack(
     <Tensor: f64[new=2, row=2]>
     """
     if isinstance(x, (list, tuple)) and isinstance(dims, str):
-        nodes = common(*as_list("x", x))
-        new_dim(dims, *nodes)
+        nodes = common(*arguments.as_list("x", x))
+        arguments.new_dim(dims, *nodes)
         return concat(map(wrap, nodes), dims)
     node = single(x)  # type: ignore[arg-type]  # which refuses a list
-    for name, merged in mapping(dims, dims_kwargs, "{'new': ('dim',)}", node).items():
-        parts = as_tuple(merged)
+    for name, merged in arguments.mapping(dims, dims_kwargs, "{'new': ('dim',)}", node).items():
+        parts = arguments.as_tuple(merged)
         dots = dots_in(parts, node)
-        chosen = names([dim for dim in parts if dim is not ...], node)
+        chosen = arguments.names([dim for dim in parts if dim is not ...], node)
         rest = tuple(dim for dim in node.type.dims if dim not in chosen)
         at = dots[0] if dots else len(parts)
         order = (*chosen[:at], *(rest if dots else ()), *chosen[at:])
@@ -400,8 +387,8 @@ def unstack(
            [4, 5, 6]])
     """
     node = single(x)
-    for dim, parts in mapping(dims, dims_kwargs, "{'dim': {'new': size}}", node).items():
-        require_dims(node, names((dim,), node))
+    for dim, parts in arguments.mapping(dims, dims_kwargs, "{'dim': {'new': size}}", node).items():
+        arguments.require_dims(node, arguments.names((dim,), node))
         if not isinstance(parts, Mapping):
             cure = f"write x.unstack({{{dim!r}: {{'new': size}}}})"
             raise type_refusal(f"{parts!r} is not a dict", node, cure=cure)
@@ -417,7 +404,7 @@ def split_sizes(node: Node, dim: str, parts: dict[str, SizeLike]) -> tuple[Size,
         for name, size in parts.items()
         if size is None or (isinstance(size, (int, np.integer)) and size == -1)
     ]
-    sizes = {n: size_of(n, s) for n, s in parts.items() if n not in opened}
+    sizes = {n: arguments.size_of(n, s) for n, s in parts.items() if n not in opened}
     if len(opened) > 1:
         raise refusal(f"sizes of {opened} are not given", node, cure="give all sizes but one")
     if opened:

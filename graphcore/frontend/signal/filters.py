@@ -7,16 +7,8 @@ from typing import Literal
 
 import numpy.typing as npt
 
-from graphcore.frontend.core.arguments import (
-    Dim,
-    SizeLike,
-    check_word,
-    made_dtype,
-    names,
-    order_set,
-    require_dims,
-    size_of,
-)
+from graphcore.frontend.core import arguments
+from graphcore.frontend.core.arguments import Dim, SizeLike
 from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.costs import fast_transform_size
 from graphcore.frontend.core.documents import parameters
@@ -118,15 +110,17 @@ def operands_along(x: Operand, y: Operand, dim: Dim) -> tuple[Tensor, Tensor, tu
     """Both operands, and the dims to convolve, along which `y` must not be empty."""
     signal, kernel = common(x, y)
     shared = tuple(name for name in signal.type.dims if name in kernel.type.dims)
-    dims = shared if dim is None or dim is ... else names(order_set(dim), signal)
-    require_dims(signal, dims)
+    dims = (
+        shared if dim is None or dim is ... else arguments.names(arguments.order_set(dim), signal)
+    )
+    arguments.require_dims(signal, dims)
     absent = [name for name in dims or signal.type.dims if name not in kernel.type.dims]
     free = [name for name in kernel.type.dims if name not in signal.type.dims]
     if 0 < len(free) <= len(absent):
         new = dict(zip(free, absent[-len(free) :], strict=True))
         cure = f"give it the dims that it moves along: y.rename({new})"
         raise refusal(f"the second operand has no dim {absent[0]!r}", signal, kernel, cure=cure)
-    require_dims(kernel, dims)
+    arguments.require_dims(kernel, dims)
     if not dims:
         cure = "for the product of all with all write x * y"
         raise refusal("moves along no dim", signal, kernel, cure=cure)
@@ -139,7 +133,7 @@ def kept_ranges(
     x: Tensor, y: Tensor, dims: tuple[str, ...], mode: ConvolveMode
 ) -> dict[str, tuple[Size, Size]]:
     """For each dim the start and size of the results of `mode` within "full"."""
-    check_word("mode", mode, ("full", "same", "valid"), x, y)
+    arguments.check_word("mode", mode, ("full", "same", "valid"), x, y)
     found: dict[str, tuple[Size, Size]] = {}
     for dim in dims:
         size, other = x.sizes[dim], y.sizes[dim]
@@ -184,7 +178,7 @@ def hann(
     >>> gc.compile([], gc.signal.hann(5, dim="time"))().round(6)
     array([0. , 0.5, 1. , 0.5, 0. ])
     """
-    wanted = made_dtype(dtype, like, default())
+    wanted = arguments.made_dtype(dtype, like, default())
     return astype(cosines(size, dim, sym, 0.5, 0.5), wanted)
 
 
@@ -202,7 +196,7 @@ def hamming(
     >>> gc.compile([], gc.signal.hamming(5, dim="time"))().round(6)
     array([0.08, 0.54, 1.  , 0.54, 0.08])
     """
-    wanted = made_dtype(dtype, like, default())
+    wanted = arguments.made_dtype(dtype, like, default())
     return astype(cosines(size, dim, sym, 0.54, 0.46), wanted)
 
 
@@ -220,7 +214,7 @@ def blackman(
     >>> gc.compile([], gc.signal.blackman(6, dim="time", sym=False))().round(6)
     array([-0.  ,  0.13,  0.63,  1.  ,  0.63,  0.13])
     """
-    wanted = made_dtype(dtype, like, default())
+    wanted = arguments.made_dtype(dtype, like, default())
     return astype(cosines(size, dim, sym, 0.42, 0.5, 0.08), wanted)
 
 
@@ -238,9 +232,9 @@ def bartlett(
     >>> gc.compile([], gc.signal.bartlett(5, dim="time"))()
     array([0. , 0.5, 1. , 0.5, 0. ])
     """
-    length = size_of(dim, size)
+    length = arguments.size_of(dim, size)
     made = unless_one(length, 1 - absolute(2 * phase(length, dim, sym) - 1))
-    return astype(made, made_dtype(dtype, like, default()))
+    return astype(made, arguments.made_dtype(dtype, like, default()))
 
 
 def phase(size: Size, dim: str, sym: bool) -> Tensor:
@@ -250,7 +244,7 @@ def phase(size: Size, dim: str, sym: bool) -> Tensor:
 
 def cosines(size: SizeLike, dim: str, sym: bool, *weights: float) -> Tensor:
     """The sum of (-1)^i weights[i] cos(2 pi i k / n)."""
-    length = size_of(dim, size)
+    length = arguments.size_of(dim, size)
     angle = 2 * math.pi * phase(length, dim, sym)
     first, *rest = ((-1) ** i * weight * cos(i * angle) for i, weight in enumerate(weights))
     return unless_one(length, sum(rest, start=first))

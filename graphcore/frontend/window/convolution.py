@@ -5,15 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from graphcore.frontend.core.arguments import (
-    SizeLike,
-    check_word,
-    mapping,
-    names,
-    order_set,
-    require_dims,
-    size_of,
-)
+from graphcore.frontend.core import arguments
+from graphcore.frontend.core.arguments import SizeLike
 from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, common, single
@@ -137,7 +130,7 @@ def conv_transpose(
     """
     values, weights, moves = kernel_moves(x, kernel, dims, stride, dilation)
     shown = "kernel, 'dim', sizes={'dim': size}"
-    given_sizes = mapping({} if sizes is None else sizes, None, shown, values)
+    given_sizes = arguments.mapping({} if sizes is None else sizes, None, shown, values)
     moved = tuple(move.dim for move in moves)
     for dim in given_sizes:
         if dim not in moved:
@@ -148,7 +141,7 @@ def conv_transpose(
     for move, ends in zip(moves, each(moved, padding), strict=True):
         size = move.source(values.type.size(move.dim), ends)
         if given_sizes.get(move.dim) is not None:
-            size = size_of(move.dim, given_sizes[move.dim])
+            size = arguments.size_of(move.dim, given_sizes[move.dim])
         before, after = move.ends(size, ends)
         whole.append(before + size + after)
         kept[move.dim] = before, size
@@ -282,7 +275,7 @@ def windows_of(x: Node, moves: list[Move], padding: Any, fill: complex) -> Node:
     given = each(tuple(move.dim for move in moves), padding)
     for some in given:
         if isinstance(some, str):
-            check_word("padding", some, ("valid", "same", "full"), x)
+            arguments.check_word("padding", some, ("valid", "same", "full"), x)
     ends = {
         move.dim: move.ends(x.type.size(move.dim), some)
         for move, some in zip(moves, given, strict=True)
@@ -295,9 +288,9 @@ def kernel_moves(
 ) -> tuple[Node, Node, list[Move]]:
     """`x`, the kernel with hidden names for the dims it moves by, and how it moves."""
     values, weights = common(x, kernel)
-    pairs = dims if isinstance(dims, Mapping) else {dim: dim for dim in names(dims)}
-    along, own = names(tuple(pairs), values), names(tuple(pairs.values()))
-    require_dims(values, along)
+    pairs = dims if isinstance(dims, Mapping) else {dim: dim for dim in arguments.names(dims)}
+    along, own = arguments.names(tuple(pairs), values), arguments.names(tuple(pairs.values()))
+    arguments.require_dims(values, along)
     absent = [dim for dim in own if dim not in weights.type.dims]
     free = [dim for dim in weights.type.dims if dim not in values.type.dims]
     if not isinstance(dims, Mapping) and 0 < len(absent) <= len(free):
@@ -306,7 +299,7 @@ def kernel_moves(
             f"name the dims of the kernel, such as {call_with(public_call(), f'kernel, {shown}')}"
         )
         raise refusal(f"the kernel has no dim {absent[0]!r}", values, weights, cure=cure)
-    require_dims(weights, own)
+    arguments.require_dims(weights, own)
     if not along:
         raise refusal("moves along no dim", values, weights, cure="use gc.dot")
     in_use = (*values.type.dims, *weights.type.dims)
@@ -329,7 +322,7 @@ def dims_to_contract(
     moved = {move.dim for move in moves}
     if contract is None:
         return tuple(dim for dim in mine if dim in theirs and dim not in moved)
-    meant = names(order_set(contract), x)
+    meant = arguments.names(arguments.order_set(contract), x)
     for dim in meant:
         if dim not in known or dim in moved:
             reason = f"moves along dim {dim!r}" if dim in moved else f"no operand has dim {dim!r}"
@@ -345,8 +338,8 @@ def pool(
 ) -> tuple[Node, list[Move]]:
     """`x`, and windows that by default do not overlap."""
     node = single(x)
-    dims = names(tuple(mapping(sizes, None, "{'dim': size}", node)), node)
-    require_dims(node, dims)
+    dims = arguments.names(tuple(arguments.mapping(sizes, None, "{'dim': size}", node)), node)
+    arguments.require_dims(node, dims)
     if not dims:
         cure = (
             f"write {call_with(public_call(), f'{{{node.type.dims[0]!r}: 2}}')}"
@@ -354,7 +347,7 @@ def pool(
             else "name a dim"
         )
         raise refusal("sizes name no dim", node, cure=cure)
-    found = [size_of(dim, sizes[dim]) for dim in dims]
+    found = [arguments.size_of(dim, sizes[dim]) for dim in dims]
     new = hidden_names([f"{dim} window" for dim in dims], node.type.dims).values()
     own = dict(zip(dims, found, strict=True))
     by = strides(dims, own if stride is None else stride)

@@ -7,16 +7,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
-from graphcore.frontend.core.arguments import (
-    SizeLike,
-    check_word,
-    mapping,
-    names,
-    new_dim,
-    require_dims,
-    size_of,
-    whole,
-)
+from graphcore.frontend.core import arguments
+from graphcore.frontend.core.arguments import SizeLike
 from graphcore.frontend.core.base import Tensor, brief, refusal, type_refusal, wrap
 from graphcore.frontend.core.callbacks import callback
 from graphcore.frontend.core.calls import keyword_cure, worded_methods
@@ -123,7 +115,7 @@ def window_sizes(
     for name in given.keys() - x.dims:
         if cure := keyword_cure(name, given[name], options, []):
             raise type_refusal(f"takes no {name}", x, cure=cure)
-    return mapping(dim, given, "{'dim': 3}", x)
+    return arguments.mapping(dim, given, "{'dim': 3}", x)
 
 
 @worded_methods
@@ -135,9 +127,9 @@ class Windowed(Listing):
     def __init__(self, x: Operand, sizes: Mapping[str, SizeLike]) -> None:
         node = single(x)
         self._x = wrap(node)
-        self._dims = names(tuple(sizes), node)
-        require_dims(node, self._dims)
-        self._sizes = tuple(size_of(dim, sizes[dim]) for dim in self._dims)
+        self._dims = arguments.names(tuple(sizes), node)
+        arguments.require_dims(node, self._dims)
+        self._sizes = tuple(arguments.size_of(dim, sizes[dim]) for dim in self._dims)
         windows = [f"{dim} window" for dim in self._dims]
         self._places = tuple(hidden_names(windows, node.type.dims).values())
         if not self._dims or 0 in self._sizes:
@@ -225,7 +217,7 @@ class Rolling(Windowed):
         self._before = tuple(size // 2 if middle else size - 1 for size, middle in pairs)
         self._enough = count(self._sizes)
         if min_periods is not None:
-            self._enough = whole(min_periods, "min_periods", self._x, least=1)
+            self._enough = arguments.whole(min_periods, "min_periods", self._x, least=1)
 
     def reduce(self, function: Reduction, **options: Any) -> Tensor:
         """The result of `function(windows, dims, **options)`, called once for all windows.
@@ -269,10 +261,10 @@ class Rolling(Windowed):
         floats.
         """
         given = {self._dims[0]: window_dim} if isinstance(window_dim, str) else window_dim
-        new = each(self._dims, mapping(given, window_dim_kwargs, "{'dim': 'lag'}"))
+        new = each(self._dims, arguments.mapping(given, window_dim_kwargs, "{'dim': 'lag'}"))
         x, fill = with_fill(self._x.node, fill_value)
         extended, by = self._extend(x, wrap(fill)), strides(self._dims, stride)
-        made = tuple([new_dim(dim, self._x.node) for dim in new])
+        made = tuple([arguments.new_dim(dim, self._x.node) for dim in new])
         return self._labelled(self._windows(extended, made, by), by)
 
     def _labelled(self, made: Tensor, by: tuple[Size, ...] = ()) -> Tensor:
@@ -319,8 +311,8 @@ class Coarsen(Windowed):
         self._boundaries: tuple[Boundary, ...] = each(self._dims, boundary)
         self._sides: tuple[Side, ...] = each(self._dims, side)
         for boundary, side in zip(self._boundaries, self._sides, strict=True):
-            check_word("boundary", boundary, ("exact", "trim", "pad"), self._x)
-            check_word("side", side, ("left", "right"), self._x)
+            arguments.check_word("boundary", boundary, ("exact", "trim", "pad"), self._x)
+            arguments.check_word("side", side, ("left", "right"), self._x)
 
     def reduce(self, function: Reduction, **options: Any) -> Tensor:
         """The result of `function(blocks, dims, **options)`, called once; padding is nan."""
@@ -346,14 +338,14 @@ class Coarsen(Windowed):
         **window_dim_kwargs: tuple[str, str],
     ) -> Tensor:
         """The blocks themselves: each dim becomes two, of blocks and of elements within a block."""
-        given = mapping(window_dim, window_dim_kwargs, "{'dim': ('year', 'month')}")
-        pairs = [names(pair) for pair in each(self._dims, given)]
+        given = arguments.mapping(window_dim, window_dim_kwargs, "{'dim': ('year', 'month')}")
+        pairs = [arguments.names(pair) for pair in each(self._dims, given)]
         if any(len(pair) != 2 for pair in pairs):
             sizes, pair = dict(zip(self._dims, self._sizes, strict=True)), ("year", "month")
             cure = f"name two for each: x.coarsen({sizes}).construct({ {self._dims[0]: pair} })"
             raise refusal(f"{given} are not pairs of dims", self._x, cure=cure)
         for dim in [dim for pair in pairs for dim in pair]:
-            new_dim(dim, self._x.node, gone=self._dims)
+            arguments.new_dim(dim, self._x.node, gone=self._dims)
         x = self._x
         if "pad" in self._boundaries:
             x = wrap(with_fill(x.node, None)[0])

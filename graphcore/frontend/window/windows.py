@@ -5,17 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from graphcore.frontend.core.arguments import (
-    SizeLike,
-    integer,
-    mapping,
-    names,
-    require_dims,
-    require_sign,
-    size_of,
-    whole,
-    within_any_size,
-)
+from graphcore.frontend.core import arguments
+from graphcore.frontend.core.arguments import SizeLike
 from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
@@ -95,14 +86,14 @@ def overlap_add(
     array([ 1, 11, 11, 10])
     """
     node = single(x)
-    sizes = mapping(sizes, None, "{'dim': size}, 'lag'", node)
+    sizes = arguments.mapping(sizes, None, "{'dim': size}, 'lag'", node)
     attrs = window_attrs(node, dict.fromkeys(sizes, 1), names, stride, dilation)
-    require_dims(node, attrs["names"])
+    arguments.require_dims(node, attrs["names"])
     rows = zip(*[attrs[key] for key in ("dims", "names", "strides", "dilations")], strict=True)
     attrs["sizes"] = tuple(
         span(node.type.size(dim), node.type.size(name), by, apart)
         if sizes[dim] is None
-        else size_of(dim, sizes[dim])
+        else arguments.size_of(dim, sizes[dim])
         for dim, name, by, apart in rows
     )
     return wrap(overlap_add_by(node, attrs))
@@ -155,13 +146,13 @@ def window_attrs(
     dilation: int | Mapping[str, int],
 ) -> dict[str, Any]:
     """The attrs of an op on windows, from the arguments of a user."""
-    dims = names(tuple(mapping(sizes, None, "{'dim': size}, 'lag'", x)), x)
-    require_dims(x, dims)
+    dims = arguments.names(tuple(arguments.mapping(sizes, None, "{'dim': size}, 'lag'", x)), x)
+    arguments.require_dims(x, dims)
     new_names = each(dims, {dims[0]: new} if isinstance(new, str) and len(dims) == 1 else new)
     return {
         "dims": dims,
-        "names": names(tuple(new_names)),
-        "sizes": tuple(size_of(dim, sizes[dim]) for dim in dims),
+        "names": arguments.names(tuple(new_names)),
+        "sizes": tuple(arguments.size_of(dim, sizes[dim]) for dim in dims),
         "strides": strides(dims, stride),
         "dilations": dilations(dims, dilation),
     }
@@ -169,16 +160,16 @@ def window_attrs(
 
 def strides(dims: tuple[str, ...], given: Any) -> tuple[Size, ...]:
     """One step from window to window for each of `dims`."""
-    found = tuple(integer(n, "a stride") for n in each(dims, given))
+    found = tuple(arguments.integer(n, "a stride") for n in each(dims, given))
     for step in found:
-        require_sign(step)
+        arguments.require_sign(step)
     return found
 
 
 def dilations(dims: tuple[str, ...], given: Any) -> tuple[int, ...]:
     """One step from element to element for each of `dims`, which must be known."""
-    found = [whole(n, "dilation", least=None) for n in each(dims, given)]
-    return tuple(within_any_size(n, "a dilation") for n in found)
+    found = [arguments.whole(n, "dilation", least=None) for n in each(dims, given)]
+    return tuple(arguments.within_any_size(n, "a dilation") for n in found)
 
 
 def each(dims: tuple[str, ...], given: Any) -> tuple[Any, ...]:
