@@ -52,11 +52,13 @@ def in_full(whole: bool = True) -> Iterator[None]:
         bounds.whole = before
 
 
-def fold(lines: Sequence[str], limit: int | None, width: int | None = None) -> list[str]:
+def fold(
+    lines: Sequence[str], limit: int | None, width: int | None = None, what: str = "lines"
+) -> list[str]:
     """The first and last of more than `limit` lines, each cut at `width`; None cuts nothing."""
     if limit is not None and len(lines) > limit:
         first, last = limit - limit // 2, len(lines) - limit // 2
-        more = f"... {last - first:,} lines more ..."
+        more = f"... {last - first:,} {what} more ..."
         lines = [*lines[:first], more, *lines[last:]]
     return [line if width is None else clip(line, width) for line in lines]
 

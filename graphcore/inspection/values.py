@@ -20,7 +20,7 @@ from graphcore.ops.control import LOOPS
 
 from .check import Step, show_value
 from .interpreter import Array, Frame, Interpreter, Lower, Run
-from .text import align, few, one_line, show_name
+from .text import align, few, fold, one_line, show_name
 from .variables import variables
 
 
@@ -94,12 +94,8 @@ class Tensors(tuple[Value, ...]):
 
     def text(self, limit: int | None = 200) -> str:
         """The table; of more rows than `limit` only the first and last are shown."""
-        lines = align([HEAD, *map(row, self)], range(2, 8))
-        if limit is not None and len(self) > limit:
-            first, last = limit - limit // 2, limit // 2
-            more = f"... {len(self) - limit:,} tensors more ..."
-            lines = [*lines[: first + 1], more, *lines[len(lines) - last :]]
-        return "\n".join(lines)
+        head, *lines = align([HEAD, *map(row, self)], range(2, 8))
+        return "\n".join([head, *fold(lines, limit, what="tensors")])
 
 
 HEAD = ("tensor", "type", "min", "max", "mean", "nan", "inf", "bytes", "line")
