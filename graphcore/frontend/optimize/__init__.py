@@ -5,15 +5,6 @@ An optimizer is a pair of functions. `init(params)` is the state before the firs
 place, so that a step runs in a program, in a loop, under `vectorize`, and has derivatives itself.
 """
 
-from typing import TYPE_CHECKING
-
-from graphcore.frontend.core import contents
-from graphcore.frontend.core.instead import absent
-
 from .gradients import *
 from .methods import *
 from .rates import *
-
-if not TYPE_CHECKING:  # type checkers would then accept any name
-    __getattr__, __dir__ = absent("optimize"), lambda: contents.names("optimize")
-    __doc__ = contents.describe(__doc__, globals(), "optimize")
