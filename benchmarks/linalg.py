@@ -24,7 +24,7 @@ HEAD = (
 
 
 class Row(NamedTuple):
-    """The results for one program, by our best tier and by JAX where it is installed."""
+    """The results for one program, by our best target and by JAX where it is installed."""
 
     name: str
     ours: str

@@ -123,8 +123,8 @@ def compiling(case: Case) -> Iterator[None]:
 
         if case.way == STORED:
             stay = llvm_kernels.scheduled._replace(change=lambda graph: graph)
-            passes = [stay if x is llvm_kernels.scheduled else x for x in llvm_kernels.PASSES]
-            change(llvm_kernels, "PASSES", passes)
+            passes = [stay if x is llvm_kernels.scheduled else x for x in llvm_kernels.OWN]
+            change(llvm_kernels, "OWN", passes)
             change(planning, "computed_again", lambda places, stored: [])
         if case.checkpoint != "none" and case.way == "JAX":
             import jax

@@ -49,7 +49,7 @@ class Alone(NamedTuple):
 class Result(NamedTuple):
     """The times of one program at one size, by who computed it.
 
-    "again" is our best tier a second time in the same turns: its ratio says how far two equal
+    "again" is our best target a second time in the same turns: its ratio says how far two equal
     functions are apart in this measurement.
     """
 
@@ -58,13 +58,13 @@ class Result(NamedTuple):
     medians: dict[str, float]
     least: dict[str, float]
     over_ours: dict[str, Spread]
-    """The times of all others over those of our best tier, pair by pair."""
+    """The times of all others over those of our best target, pair by pair."""
     alone: dict[str, Alone]
     where: Where
 
     @property
     def ours(self) -> str:
-        """Our best tier: machine code if the program has it."""
+        """Our best target: machine code if the program has it."""
         return "native" if "native" in self.medians else "graphcore"
 
 

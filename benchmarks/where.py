@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 from benchmarks.measure import seconds
 from graphcore.backends.numpy_backend.running import Running
 from graphcore.backends.numpy_backend.scalars import is_spelled
-from graphcore.backends.tiers import calls
 from graphcore.compiled import Compiled
 
 LEAST = 0.3
@@ -95,9 +94,14 @@ class Clocked:
         """The seconds of each group in one call, without those of the clocks."""
         least = price()
         self.spent[:] = self.times[:] = [0] * len(self.groups)
-        function = compiled._function.run_as(Running)
+        function = compiled._program.function.run_as(Running)
         function._main = self.run
-        plain, compiled._values = compiled._values, calls(function, compiled._boundary)
+        bind = compiled._boundary.bind
+
+        def run(*args: Any) -> list[Any]:
+            return function(*bind(args))
+
+        plain, compiled._values = compiled._values, run
         try:
             self.edge[0] = perf_counter()
             compiled(**given)
@@ -145,7 +149,7 @@ def price() -> float:
 
 def where(compiled: Compiled, given: Mapping[str, Any]) -> Where:
     """What a call with these arguments spends its time on."""
-    code = compiled._function.code
+    code = compiled._program.function.code
     source = code.source()
     nodes = {number: line.node for number, line in source.lines.items()}
     ops = {number: node.op.said for number, node in nodes.items() if not is_spelled(node)}

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, get
 
 import numpy.typing as npt
 
-from graphcore.backends import numpy_backend
 from graphcore.backends.arguments import Arguments
 from graphcore.backends.boundary import Boundary
-from graphcore.backends.tiers import Fixed, Tiers, Values
+from graphcore.backends.target import Choice, Target, Values
+from graphcore.backends.targets import NATIVE, NUMPY, TARGETS, target_by_rule
 from graphcore.frontend.core.arguments import check_word
-from graphcore.frontend.core.base import Tensor, refusal, type_refusal
+from graphcore.frontend.core.base import Tensor, brief, refusal, type_refusal
 from graphcore.frontend.core.calls import reword_errors
 from graphcore.frontend.core.trees import Tree, flatten, picker
 from graphcore.inspection.shown import file_at
@@ -22,15 +22,16 @@ from graphcore.interop.joins import Inner, Join, check_constants, joined_dims
 from graphcore.interop.xarrays import DataArrays
 from graphcore.ir.graph import Graph
 from graphcore.ir.name_text import show_dim
-from graphcore.ir.provenance import described_by
+from graphcore.ir.provenance import described_by, public_call
 from graphcore.ir.trace import Trace, rule_name
 from graphcore.ops import leaf
 from graphcore.rewrites import pipeline
 from graphcore.rewrites.engine import Rules, is_importable
+from graphcore.rewrites.pipeline import COMMON
 
 from .inputs import after_sizes, not_listed, program
 from .precision import require_precision
-from .questions import PLAIN, Questions, Stages
+from .questions import Questions, Stages
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -52,6 +53,7 @@ def compile(
     *,
     returns: Literal["numpy"] = ...,
     native: bool | None = ...,
+    target: str | Target | None = ...,
     join: Join = ...,
     dtype: npt.DTypeLike | None = ...,
     rules: Rules = ...,
@@ -63,6 +65,7 @@ def compile(
     *,
     returns: Literal["numpy"] = ...,
     native: bool | None = ...,
+    target: str | Target | None = ...,
     join: Join = ...,
     dtype: npt.DTypeLike | None = ...,
     rules: Rules = ...,
@@ -74,6 +77,7 @@ def compile(
     *,
     returns: Literal["numpy"] = ...,
     native: bool | None = ...,
+    target: str | Target | None = ...,
     join: Join = ...,
     dtype: npt.DTypeLike | None = ...,
     rules: Rules = ...,
@@ -85,6 +89,7 @@ def compile(
     *,
     returns: Literal["numpy"] = ...,
     native: bool | None = ...,
+    target: str | Target | None = ...,
     join: Join = ...,
     dtype: npt.DTypeLike | None = ...,
     rules: Rules = ...,
@@ -96,6 +101,7 @@ def compile(
     *,
     returns: Literal["numpy"] = ...,
     native: bool | None = ...,
+    target: str | Target | None = ...,
     join: Join = ...,
     dtype: npt.DTypeLike | None = ...,
     rules: Rules = ...,
@@ -107,6 +113,7 @@ def compile(
     *,
     returns: Returns = ...,
     native: bool | None = ...,
+    target: str | Target | None = ...,
     join: Join = ...,
     dtype: npt.DTypeLike | None = ...,
     rules: Rules = ...,
@@ -118,6 +125,7 @@ def compile(
     *,
     returns: Returns = "numpy",
     native: bool | None = None,
+    target: str | Target | None = None,
     join: Join = "exact",
     dtype: npt.DTypeLike | None = None,
     rules: Rules = (),
@@ -142,11 +150,14 @@ def compile(
         or new has no coordinate, nor one that a loop or branch selects from, nor one along which
         different elements of one argument meet.
     native
-        What runs the program. False: NumPy calls. True: machine code from the first call on, which
-        takes tens to hundreds of milliseconds more. None, the default: NumPy calls first, and
-        machine code once the calls have been worth it. The two differ by rounding: results of
-        elementwise operations by at most 4 units in the last place. Programs that gain nothing from
-        machine code, and platforms without it, stay with NumPy calls.
+        Whether machine code runs the program: True is `target="native"`, False `target="numpy"`.
+    target
+        What runs the program, from the first call to the last: "numpy", NumPy calls, or "native",
+        machine code, whose first call takes tens to hundreds of milliseconds more. None, the
+        default, decides by the ops of the program: machine code if it computes some of them
+        otherwise than NumPy does, and if this machine can run it. `Compiled.target` says which and
+        why. A `Target` of another package may be given too. The two differ by rounding: results of
+        elementwise operations by at most 4 units in the last place.
     join
         How labels of one dim are joined that differ between DataArrays, arguments or constants. By
         default, "exact", the call is refused. With "override" elements meet by position, and
@@ -165,8 +176,9 @@ def compile(
     ------
     GraphError
         If two inputs share a name, or if an output needs an input that is not given. If a
-        derivative passes through an inner tensor that is an input. With `native=True`, if this
-        machine runs no machine code. If a rule changes a type, or rules never come to an end.
+        derivative passes through an inner tensor that is an input. If this machine cannot run the
+        target that is asked for, or the target lacks an operation. If a rule changes
+        a type, or rules never come to an end.
 
     Examples
     --------
@@ -192,7 +204,8 @@ def compile(
     graph = program(nodes, [y.node for y in results], not_listed(nodes))
     if dtype is not None:
         require_precision(graph, dtype)
-    return Compiled(graph, arranged.form(), mirrored.form(), returns, native, join, rules)
+    asked = asked_for(native, target)
+    return Compiled(graph, arranged.form(), mirrored.form(), returns, asked, join, rules)
 
 
 class Compiled(Questions, Generic[R]):
@@ -206,7 +219,7 @@ class Compiled(Questions, Generic[R]):
     ----------
     stages
         The graphs between the parts of compilation, by name: "named", "lowered", "simplified",
-        "expanded", "optimized" and "scheduled"; with `native=True` also "kernels". `print` shows a
+        "expanded", "optimized" and "scheduled"; for machine code also "kernels". `print` shows a
         graph as `debug_print` does. The name of any pass gives the graph after it.
     passes
         Every pass in order, as a tuple of `name`, `graph` (after it), `records` (its rewrites),
@@ -221,7 +234,7 @@ class Compiled(Questions, Generic[R]):
         arguments: list[Tree],
         results: Tree,
         returns: Returns = "numpy",
-        native: bool | None = None,
+        asked: Asked = None,
         join: Join = "exact",
         rules: Rules = (),
     ) -> None:
@@ -230,7 +243,8 @@ class Compiled(Questions, Generic[R]):
             cure = "write gc.compile(inputs, outputs); tensors of a graph are gc.Tensor(node)"
             raise type_refusal(reason, cure=cure, name="Compiled")
         self._arguments, self._results, self._returns = arguments, results, returns
-        self._native, self._join = native, join
+        self._asked, self._join = asked, join
+        target = target_asked_for(asked)
         check_word("join", join, get_args(Join))
         self._label = labeller(graph, returns, join)
         dims = joined_dims(graph) if join != "override" else []
@@ -238,16 +252,21 @@ class Compiled(Questions, Generic[R]):
         graph = Graph(graph.params, graph.outputs, Trace(graph.lines()))
         with pipeline.without_collection(), described_by(graph.trace):
             self._boundary = Boundary(graph, dims if join == "exact" else ())
-            self._own = pipeline.Own.of(rules)
-            passes = native_passes() if native else numpy_backend.PASSES
-            self.passes = pipeline.run(graph, self._own.into(passes))
-            self.stages = Stages(self.passes)
-            last = self.passes[-1].graph
-            if native is None:
-                self._tier = Tiers(last, self.stages[PLAIN], self._boundary)
+            self._own = pipeline.Own.of(rules, public_call("compile"))
+            shared = COMMON if target is None else target.shared
+            self.passes = pipeline.run(graph, self._own.into(shared))
+            if target is None:
+                target, why = target_by_rule(self.passes[-1].graph)
             else:
-                self._tier = Fixed(last, self._boundary, native)
-            self._values = self._tier.begin(replacer(weakref.ref(self)))
+                why = f", as {written(asked)}"
+            self.passes = pipeline.run(
+                self.passes[-1].graph, self._own.into(target.own), self.passes
+            )
+            self.stages = Stages(self.passes)
+            self.target = Choice(target.name, target.runs, why)
+            require_ops(target, self.passes[-1].graph)
+            self._program = target.build(self.passes[-1].graph, self._boundary)
+        self._values: Values = first_call(weakref.ref(self))
         self._given = Arguments(arguments, self._boundary.params)
         self._plain = len(arguments) if arguments == list(range(len(arguments))) else -1
         if join == "inner":  # all arguments are arranged
@@ -296,19 +315,12 @@ class Compiled(Questions, Generic[R]):
         >>> runpy.run_path(str(path))["program"](x=[1.0, 2.0])
         array([2., 4.])
         """
-        from graphcore.backends.numpy_backend.export.program import (
-            file_text,  # loaded at its first use
-        )
-
         file = file_at("export", path, "program.py")
         if self._returns == "xarray":
             cure = 'compile it with returns="numpy"'
             raise refusal("the program returns DataArrays, which need xarray", cure=cure)
-        plain = self
-        if self._native:
-            forms, rules = (self._arguments, self._results), self._own.rules
-            plain = Compiled(self.stages["named"], *forms, native=False, rules=rules)
-        text = file_text(plain._function, plain._boundary, self._arguments, self._results)
+        plain = self._for(NUMPY)
+        text = plain._program.file_text(self._arguments, self._results)
         file.write_text(text, encoding="utf-8")
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -320,7 +332,15 @@ class Compiled(Questions, Generic[R]):
             cure = "write its function as a def in a module, in place of a lambda"
             raise type_refusal(reason, cure=cure, name="Compiled")
         rules = [self._own.rules] if self._own.rules.entries else []
-        return Compiled, (self.stages["named"], *forms, self._native, self._join, *rules)
+        return Compiled, (self.stages["named"], *forms, self._asked, self._join, *rules)
+
+    def _for(self, target: Target) -> Compiled[Any]:
+        """The program on another target, with its results as arrays; itself if it runs there."""
+        if self.target.name == target.name:
+            return self
+        forms = self._arguments, self._results
+        asked, rules = target.name, self._own.rules
+        return Compiled(self.stages["named"], *forms, asked=asked, rules=rules)
 
     def __repr__(self) -> str:
         from graphcore.inspection.text import few
@@ -328,29 +348,70 @@ class Compiled(Questions, Generic[R]):
         typed = zip(self._boundary.params, self._boundary.types, strict=True)
         inputs = few(f"{show_dim(param.name)}: {type}" for param, type in typed)
         outputs = few(str(y.type) for y in self.stages["named"].outputs)
-        return f"<Compiled ({inputs}) -> ({outputs}): {self.tier}>"
+        return f"<Compiled ({inputs}) -> ({outputs}): {self.target}>"
 
 
-def replacer(compiled: weakref.ref[Compiled]) -> Callable[[Values], None]:
-    """The function that lets a program, while it is there, run in another way."""
-
-    def replace(values: Values) -> None:
-        if (found := compiled()) is not None:
-            found._values = values
-
-    return replace
+Asked: TypeAlias = "bool | str | Target | None"
+"""The target that a user asks for: by name, or as `native=True` or `native=False`."""
 
 
-def native_passes() -> pipeline.Passes:
-    """The passes for machine code, where this machine can run some."""
-    from graphcore.backends import llvm_kernels  # loaded when machine code is asked for
+def asked_for(native: bool | None, target: str | Target | None) -> Asked:
+    """What `native` and `target` ask for together."""
+    if target is None or native is None:
+        return native if target is None else target
+    named = target if isinstance(target, str) else target.name
+    if named != (NATIVE if native else NUMPY).name:
+        both = f"native={native} and target={named!r}"
+        raise refusal(f"{both} contradict each other", cure="give one of them")
+    return target
 
-    if why := llvm_kernels.unavailable():
-        raise refusal(f"native=True, but {why}", cure=CURE_NATIVE)
-    return llvm_kernels.PASSES
+
+def target_asked_for(asked: Asked) -> Target | None:
+    """The target that a user asks for, which runs here; None where the rule decides."""
+    if asked is None:
+        return None
+    if isinstance(asked, bool):
+        found: Target = NATIVE if asked else NUMPY
+    elif isinstance(asked, str):
+        check_word("target", asked, TARGETS)
+        found = TARGETS[asked]
+    elif isinstance(asked, Target):
+        found = asked
+    else:
+        cure = f"give one of {', '.join(map(repr, TARGETS))}, or a Target"
+        raise type_refusal(f"{brief(asked)} is no target", cure=cure)
+    if (why := found.unavailable()) is not None:
+        raise refusal(f"{written(asked)}, but {why}", cure=f"leave it out: {ANYWHERE}")
+    return found
 
 
-CURE_NATIVE = "leave native=True out: NumPy computes every op, on every machine"
+ANYWHERE = "NumPy computes every op, on every machine"
+
+
+def written(asked: Asked) -> str:
+    """What a user asks for, as a call of `compile` says it."""
+    if isinstance(asked, Target):
+        asked = asked.name
+    return f"native={asked}" if isinstance(asked, bool) else f"target={asked!r}"
+
+
+def require_ops(target: Target, graph: Graph) -> None:
+    """Refuse a program with an op that its target does not compute."""
+    for node, why in target.lacks(graph):
+        reason = f"target {target.name!r} does not compute {node.said} at {node.origin}: {why}"
+        raise refusal(reason, cure=f"leave target= out: {ANYWHERE}")
+
+
+def first_call(compiled: weakref.ref[Compiled]) -> Values:
+    """The values of the first call of a program: its code is made, and serves all later calls."""
+
+    def make_and_run(*args: Any) -> list[Array]:
+        found = compiled()
+        assert found is not None
+        found._values = found._program.prepare()
+        return found._values(*args)
+
+    return make_and_run
 
 
 def labeller(graph: Graph, returns: Returns, join: Join) -> DataArrays | None:
@@ -365,6 +426,6 @@ def labeller(graph: Graph, returns: Returns, join: Join) -> DataArrays | None:
         form = list(range(len(positions.params))), list(range(len(positions.outputs)))
         outputs = after_sizes(positions.outputs, sizes)
         inner = Graph(positions.params, outputs)
-        return Compiled(inner, *form, native=False, join="override")
+        return Compiled(inner, *form, asked=False, join="override")
 
     return DataArrays(graph, compile_graph, join)

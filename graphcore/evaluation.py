@@ -63,7 +63,7 @@ def evaluate(tree: Tree, values: Values | None = None) -> Tree:
         ),
     )
     forms: list[Any] = list(range(len(params)))
-    compiled: Compiled[Tree] = Compiled(graph, forms, mirrored.form(), native=False)
+    compiled: Compiled[Tree] = Compiled(graph, forms, mirrored.form(), asked=False)
     return compiled(*given.values())
 
 

@@ -23,6 +23,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from graphcore.backends.target import Target
 from graphcore.frontend.core.arguments import check_word
 from graphcore.frontend.core.base import Base, Tensor, brief, refusal, type_refusal
 from graphcore.frontend.core.callbacks import parameters_of
@@ -41,7 +42,7 @@ from graphcore.ir.structures import branch
 from graphcore.rewrites.engine import Rules
 from graphcore.rewrites.pipeline import own_rules
 
-from .compiled import Array, Compiled, Returns, compile
+from .compiled import Array, Compiled, Returns, asked_for, compile, target_asked_for
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -64,6 +65,7 @@ def function(
     *wrong: Any,
     returns: Literal["numpy"] = ...,
     native: bool | None = ...,
+    target: str | Target | None = ...,
     join: Join = ...,
     rules: Rules = ...,
     **inputs: DimsTree,
@@ -73,6 +75,7 @@ def function(
     *wrong: Any,
     returns: Returns = ...,
     native: bool | None = ...,
+    target: str | Target | None = ...,
     join: Join = ...,
     rules: Rules = ...,
     **inputs: DimsTree,
@@ -82,6 +85,7 @@ def function(
     *wrong: Any,
     returns: Returns = "numpy",
     native: bool | None = None,
+    target: str | Target | None = None,
     join: Join = "exact",
     rules: Rules = (),
     **inputs: DimsTree,
@@ -103,6 +107,8 @@ def function(
     returns
         "numpy" or "xarray", as in `compile`.
     native
+        Whether machine code runs the program, as in `compile`.
+    target
         What runs the program, as in `compile`.
     join
         How labels of DataArrays are joined, as in `compile`.
@@ -140,9 +146,11 @@ def function(
             raise type_refusal(f"takes no {name}", cure=WITHOUT[name])
     check_word("returns", returns, get_args(Returns))
     check_word("join", join, get_args(Join))
+    target_asked_for(asked_for(native, target))
     made = {name: declare_inputs(name, dims) for name, dims in inputs.items()}
-    own = own_rules(rules)
-    return partial(Function, inputs=made, returns=returns, native=native, join=join, rules=own)
+    own_rules(rules, "function")
+    options = returns, native, join, rules, target
+    return lambda taken: Function(taken, made, *options)
 
 
 class OfPrograms(Listing):
@@ -189,6 +197,7 @@ class Function(OfPrograms, Generic[P, R, A]):
         native: bool | None = None,
         join: Join = "exact",
         rules: Rules = (),
+        target: str | Target | None = None,
     ) -> None:
         if not callable(function) or isinstance(function, type):
             cure = "put @gc.function(x=dims) above a function of tensors"
@@ -198,8 +207,8 @@ class Function(OfPrograms, Generic[P, R, A]):
         self._signature = inspect.signature(function)
         self._check_names(function, inputs)
         self._inputs = {x: inputs[x] for x in self._signature.parameters if x in inputs}
-        options = {"returns": returns, "native": native, "join": join, "rules": rules}
-        self._options: dict[str, Any] = options
+        options: dict[str, Any] = {"returns": returns, "native": native, "target": target}
+        self._options = options = {**options, "join": join, "rules": rules}
         self._programs: dict[Any, Program] = {}
         self._lock = new_lock()
         self._usual: Program | None = None  # for the defaults of all static parameters

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO, overload
 
 import numpy as np
 
-from graphcore.backends import numpy_backend
 from graphcore.backends.arguments import Arguments
 from graphcore.backends.boundary import Boundary
-from graphcore.backends.tiers import Fixed, Tiers, Values, native_lines
+from graphcore.backends.printing import silence
+from graphcore.backends.target import Choice, Program, Target, Values
+from graphcore.backends.targets import NATIVE
 from graphcore.frontend.core.arguments import check_word
 from graphcore.frontend.core.base import type_refusal
 from graphcore.frontend.core.calls import worded_methods
@@ -23,6 +24,7 @@ from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.provenance import described_by
 from graphcore.ir.trace import Trace
+from graphcore.ops.schedule import kernel
 from graphcore.rewrites import pipeline
 
 if TYPE_CHECKING:
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
 
 
 PLAIN = "optimized"
-"""The stage that machine code is made of: the last one that is the same for every target."""
+"""The last stage without kernels that is the same for the targets of the library."""
 
 
 def lowered(graph: Graph) -> Graph:
@@ -74,53 +76,38 @@ class Questions(Listing):
     passes
         Every pass in order, as a tuple of `name`, `graph` (after it), `records` (its rewrites),
         `seconds` and `change`.
+    target
+        What runs all calls, and why: printed, it is a sentence; `target.name` is "numpy",
+        "native", or that of a target of another package.
     """
 
     stages: Stages
     passes: Sequence[pipeline.Stage]
     _boundary: Boundary
     _given: Arguments
-    _native: bool | None
     _own: pipeline.Own
+    target: Choice
     _results: Any
-    _tier: Fixed | Tiers
+    _program: Program
     _values: Values
+    _for: Callable[[Target], Questions]
     to_html, _repr_html_ = Shown.to_html, Shown._repr_html_
 
     @property
-    def _function(self) -> numpy_backend.Function:
-        """The program as NumPy calls, and calls of its kernels."""
-        return self._tier.function
-
-    @property
     def native(self) -> bool:
-        """Whether calls run as machine code by now."""
-        return self._tier.native
-
-    @property
-    def tier(self) -> str:
-        """What runs calls, NumPy calls or machine code, and why."""
-        return self._tier.describe()
+        """Whether calls run as machine code."""
+        return self.target.name == NATIVE.name
 
     @property
     def source(self) -> str:
         """The program as text: a Python function of NumPy calls, or the loops of machine code."""
-        (head, _), *rest = self._source_lines()
-        return "".join(f"{line}\n" for line in (f"{head}  # {self.tier}", *[x for x, _ in rest]))
-
-    def _source_lines(self) -> Sequence[tuple[str, Sequence[Node]]]:
-        """The lines of the source, each with the node that it computes."""
-        if self.native:
-            return native_lines(self._tier.kernels, self._boundary.unknowns)
-        return self._function.source_lines()
+        (head, _), *rest = self._program.lines()
+        return "".join(f"{line}\n" for line in (f"{head}  # {self.target}", *[x for x, _ in rest]))
 
     @property
     def llvm(self) -> str:
         """The LLVM IR from which machine code is made, with the user's lines."""
-        from graphcore.backends import llvm_kernels
-
-        graph = llvm_kernels.in_kernels(self.stages[PLAIN])
-        return llvm_kernels.text(graph, self._boundary.unknowns)
+        return self._for(NATIVE)._program.llvm
 
     def debug_print(
         self,
@@ -139,7 +126,7 @@ class Questions(Listing):
         check_word("stage", stage, self.stages.every)
         if stage != self.passes[-1].name:
             return None
-        return lambda node: self._function.places.get(node, "")
+        return self._program.note
 
     @overload
     def check(
@@ -190,14 +177,12 @@ class Questions(Listing):
         >>> fault.op, dict(fault.place), fault.cause
         ('log', {'row': 1}, 'the log of 0')
         """
-        from graphcore.backends.printing import silence  # loaded at their first use
         from graphcore.inspection.check import check
         from graphcore.inspection.kinks import Faults, find_kinks
 
         given = self._given.arrange(args, kwargs)
         results = self._values(*given)
-        arrays, sizes = self._boundary.bind(given)
-        known = dict(zip(self._boundary.unknowns, sizes, strict=True))
+        arrays, known = self._boundary.bind_named(given)
         names = [path for path, _ in sorted(paths(self._results, "result"), key=itemgetter(1))]
         with silence():
             mismatches = self._mismatches(arrays, known, names)
@@ -205,8 +190,7 @@ class Questions(Listing):
             return mismatches[0]
         faults: list[Fault] = []
         if any or not all(np.isfinite(y).all() for y in results):
-            graph = self._tier.kernels if self.native else self.passes[-1].graph
-            faults = check(graph, arrays, known, names, results, every=any)
+            faults = check(self.passes[-1].graph, arrays, known, names, results, every=any)
             if not any:
                 return faults[0]
 
@@ -280,7 +264,6 @@ class Questions(Listing):
         >>> [value.most for value in values]
         [0.0, 1.0, 3.0]
         """
-        from graphcore.backends.printing import silence  # loaded at their first use
         from graphcore.inspection.values import trace
 
         named = isinstance(step, Mapping) and all(isinstance(dim, str) for dim in step)
@@ -290,8 +273,7 @@ class Questions(Listing):
         given = self._given.arrange(args, kwargs)
         with silence():
             self._values(*given)  # a call that fails says why
-        arrays, sizes = self._boundary.bind(given)
-        known = dict(zip(self._boundary.unknowns, sizes, strict=True))
+        arrays, known = self._boundary.bind_named(given)
         return trace(self.stages["named"], arrays, known, lowered, step or {})
 
     def profile(self, /, *args: Any, **kwargs: Any) -> Profile:
@@ -327,11 +309,9 @@ class Questions(Listing):
         from graphcore.backends.measuring import profile  # loaded at its first use
 
         given = self._given.arrange(args, kwargs)
-        if self.native:
-            graph, kernels = self.stages[PLAIN], self._tier.kernels
-        else:
-            graph, kernels = self.passes[-1].graph, None
-        return profile(graph, kernels, self._boundary, self._values, given, self.tier)
+        last = self._program.graph
+        shown = self.stages[PLAIN] if kernel in last.ops() else last
+        return profile(self._program, shown, self._values, given, str(self.target))
 
     def diff(
         self, before: str, after: str, *, limit: int | None = 400, width: int | None = None

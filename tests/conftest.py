@@ -46,6 +46,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--poison", action="store_true", help="check who shares memory with whom")
     parser.addoption("--native", action="store_true", help="run machine code where there is some")
     parser.addoption("--checked", action="store_true", help="and check each place it accesses")
+    parser.addoption("--by-rule", action="store_true", help="choose targets as for users")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -60,6 +61,21 @@ def pytest_collection() -> Iterator[None]:
         gc.enable()
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Tests are of values, not of a target: what says none is NumPy calls, which are made sooner.
+
+    Examples of docs, those that are marked `by_rule`, and all with `--by-rule`, get the target that
+    users get.
+    """
+    from tests.machine_code import rule
+
+    rule.is_on = (
+        isinstance(item, pytest.DoctestItem)
+        or item.get_closest_marker("by_rule") is not None
+        or item.config.getoption("--by-rule")
+    )
+
+
 def wants_native(config: pytest.Config) -> bool:
     return bool(config.getoption("--native") or config.getoption("--checked"))
 
@@ -72,6 +88,9 @@ def pytest_runtestloop(session: pytest.Session) -> Iterator[None]:
     all tests cost nothing where neither is asked for; fixtures would be set up for each test.
     """
     with ExitStack() as ways:
+        from tests.machine_code import rule
+
+        ways.enter_context(rule.in_force())
         if session.config.getoption("--poison"):
             from tests.poison import poisoned
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import graphcore as gc
-from graphcore.backends.numpy_backend import PASSES
+from graphcore.backends.targets import NUMPY
 from graphcore.inputs import with_sizes
 from graphcore.ir.graph import Graph
 from graphcore.ir.sizes import evaluate
@@ -76,7 +76,7 @@ def check_derivatives(
     ]
     params = tuple(t.node for t in (*xs, *others, ct, *vs, *ws))
     first, rest = (
-        pipeline.run(Graph(params, with_sizes([t.node for t in outputs])), PASSES)[-1].graph
+        pipeline.run(Graph(params, with_sizes([t.node for t in outputs])), NUMPY.passes)[-1].graph
         for outputs in ([y, forth, *back], second)
     )
 

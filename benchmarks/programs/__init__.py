@@ -57,7 +57,7 @@ class Program(NamedTuple):
         return importlib.import_module(f"{__name__}.peers.{who}.{self.name}").program()
 
     def compiled(self, native: bool) -> gc.Compiled | None:
-        """The program in one of our tiers, or None where this machine runs no machine code."""
+        """The program in one of our targets, or None where this machine runs no machine code."""
         with mock.patch.object(gc, "compile", partial(gc.compile, native=native)):
             try:
                 return self.module.program()

@@ -150,6 +150,11 @@ class Boundary:
         bind: Callable[[Sequence[Any]], tuple[list[Array], tuple[int, ...]]] = scope["bind"]
         return bind
 
+    def bind_named(self, args: Sequence[Any]) -> tuple[list[Array], dict[str, int]]:
+        """The arrays for the arguments of a call, and the unknown sizes by name."""
+        arrays, sizes = self.bind(args)
+        return arrays, dict(zip(self.unknowns, sizes, strict=True))
+
     def _refuse_unbound(self, graph: Graph) -> None:
         computed, asked = finders(graph.nodes()).keys(), public_call("compile")
         for node in (*graph.params, *graph.every_node()):

@@ -6,10 +6,12 @@ is shared among its steps by their operations.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 from time import perf_counter
 from typing import Any
 
+from graphcore.analysis.cost import Number, representative
 from graphcore.inspection.memory import memory
 from graphcore.inspection.profile import (
     BETWEEN,
@@ -25,14 +27,12 @@ from graphcore.inspection.profile import (
 )
 from graphcore.ir.graph import Graph
 from graphcore.ir.provenance import described_by
+from graphcore.ir.sizes import Size, evaluate
 from graphcore.schedule.regions import without_kernels
 
-from .boundary import Boundary
 from .limits import limits, time_of_call
-from .numpy_backend import build
-from .numpy_backend.measuring import Lines, Way, numbers
 from .printing import silence
-from .tiers import Values, calls
+from .target import Program, Values
 
 MOST = 30
 """The most calls that are measured, if they take no longer than this many seconds together."""
@@ -40,59 +40,43 @@ LONGEST = 0.5
 
 
 def profile(
-    graph: Graph,
-    kernels: Graph | None,
-    boundary: Boundary,
-    values: Values,
-    given: Sequence[Any],
-    tier: str,
+    program: Program, shown: Graph, values: Values, given: Sequence[Any], target: str
 ) -> Profile:
     """Where the time of a call goes.
 
     Parameters
     ----------
-    graph, kernels
-        The scheduled graph, and the same graph with kernels if calls run as machine code.
-    boundary
-        Checks and binds the arguments of a call.
+    program
+        What is measured.
+    shown
+        The graph of the stage whose names the steps have.
     values
         The program as it is called.
     given
         The arguments of a call.
-    tier
-        The tier that runs calls, and why.
+    target
+        What runs calls, and why.
     """
-    function = None
-    if kernels is None:
-        function = build(graph, boundary.unknowns)
-        values = calls(function, boundary)
 
     def call() -> object:
         return values(*given)
 
     call()  # the first call does some work only once, prints, and words errors
-    bound = boundary.bind(given)
-    sizes = dict(zip(boundary.unknowns, bound[1], strict=True))
+    _, sizes = program.boundary.bind_named(given)
     with silence():
-        way: Way
-        if function is not None:
-            way = Lines(function, bound)
-        elif kernels is not None:
-            from .llvm_kernels.measuring import way_for  # loaded where there is machine code
-
-            way = way_for(kernels, boundary, given, sizes)
+        way = program.measure(given)
         measured, seconds, repeats, begin = way.measure(), time_of_call(call), 1, perf_counter()
         while repeats < MOST and perf_counter() - begin < LONGEST:
             seconds, repeats = min(seconds, time_of_call(call)), repeats + 1
             measured = way.measure()
     seconds = min(seconds, measured)  # a call that is measured does all that others do
     machine = limits()
-    with described_by(graph.trace):
+    with described_by(shown.trace):
         found = way.collect(measured - seconds, machine, sizes)
         number = numbers({**sizes, **found.trips})
         total = sum([x.seconds for x in found.runs]) + sum([x.seconds for x in found.nests])
         scale = min(1.0, seconds / total) if total else 1.0
-        names = Names(graph, graph if kernels is None else without_kernels(kernels))
+        names = Names(shown, without_kernels(program.graph))
         runs = [*found.runs, *found.shares]
         parts = [step_of(run, names, number, machine, scale) for run in runs]
         rest = max(seconds - sum([x.seconds for x in parts]), 0.0)
@@ -104,11 +88,24 @@ def profile(
             measured,
             scale,
             repeats,
-            tier,
+            target,
             machine,
             slowest(parts),
             by_line(steps),
             by_derivative(steps),
             slowest(nests),
-            memory(graph, number),
+            memory(shown, number),
         )
+
+
+def numbers(known: Mapping[str, int]) -> Number:
+    """The function from sizes to their numbers in a call."""
+
+    @cache
+    def number(size: Size) -> int:
+        try:
+            return max(evaluate(size, known), 0)
+        except (KeyError, ValueError):  # of a loop that never ran
+            return representative(size)
+
+    return number

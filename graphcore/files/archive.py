@@ -11,7 +11,7 @@ JSON is an object with
     names of fields, forms]} for a named tuple, or {"fields": [name, names of fields, forms, [[name,
     value], ...]]} for a dataclass, with its static fields last.
 ``returns``, ``native``, ``join``
-    The options of `compile`.
+    The options of `compile`; ``native`` is the target by name, true, false, or null for the rule.
 ``arrays``
     The number of arrays.
 ``graph``
@@ -70,7 +70,7 @@ class Program(NamedTuple):
     arguments: list[Form]
     results: Form
     returns: Any
-    native: bool | None
+    native: Any
     join: Any
 
 
@@ -93,6 +93,9 @@ def write(program: Program, file: Path) -> None:
             name = f"{node.attrs['function']!r:.60}"
             reason = f"a file cannot hold {name}, a Python function of gc.callback"
             raise refusal("save", reason, "save a program without it, or pickle this one")
+    if not (native is None or isinstance(native, bool | str)):
+        reason = f"a file cannot hold the target {native.name!r}, which is an object"
+        raise refusal("save", reason, "save a program for another target, or pickle this one")
     document = {
         "format": FORMAT,
         "version": VERSION,
@@ -211,7 +214,8 @@ def of_members(data: dict[str, bytes]) -> Program:
     literals = [literal(data[name], name) for name in names]
     reading = Reading(graph, literals)
     check(returns in ("numpy", "xarray"), "returns is not an option of gc.compile")
-    check(native is None or isinstance(native, bool), "native is not an option of gc.compile")
+    known = native is None or isinstance(native, bool | str)
+    check(known, "native is not an option of gc.compile")
     check(join in ("exact", "override", "inner"), "join is not an option of gc.compile")
     program = reading.graphs[-1]
     tensors = all(isinstance(x.type, TensorType) for x in (*program.params, *program.outputs))

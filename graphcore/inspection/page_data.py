@@ -4,7 +4,7 @@ Nodes are shared by the stages, so that a node is described once, under its numb
 each stage refer to it. The form is an object with
 
 ``title``
-    The inputs and outputs in a line, and which tier runs the program.
+    The inputs and outputs in a line, and which target runs the program.
 ``stages``
     The stages in order, each {"name", "nodes", "total", "lines"}: how many nodes it has, the cost
     of all of its steps, and its printed lines. A line is [name, text, node, depth, held, times]:

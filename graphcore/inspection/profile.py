@@ -76,6 +76,18 @@ class Ran(NamedTuple):
     seconds: float
 
 
+class Found(NamedTuple):
+    """What ran in a call: nodes by NumPy calls, nests of machine code; the sizes that loops found.
+
+    `shares` are the nodes that nests compute, each with its share of their time.
+    """
+
+    runs: list[Run]
+    nests: list[Ran]
+    shares: list[Run]
+    trips: dict[str, int]
+
+
 @dataclass(frozen=True)
 class Part:
     """A part of a call: a step, a nest of machine code, a line of the user's, or a derivative.
@@ -142,7 +154,7 @@ class Profile:
         times are scaled so that they add up to the call.
     repeats
         The number of calls of each kind; both times are those of the fastest.
-    tier
+    target
         What ran the calls, NumPy calls or machine code, and why.
     machine
         What the machine can do at most.
@@ -164,7 +176,7 @@ class Profile:
     measured: float
     scale: float
     repeats: int
-    tier: str
+    target: str
     machine: Machine
     steps: tuple[Part, ...]
     lines: tuple[Part, ...]
@@ -182,7 +194,7 @@ class Profile:
         rates = " to ".join([f"{copies[at][1] / 1e9:.3g}" for at in (-1, 0)])
         head = [
             f"{show_time(self.seconds)} a call, the fastest of {self.repeats:,}{note}",
-            f"runs as {self.tier}",
+            f"runs as {self.target}",
             f"limits of this machine: {self.machine.flops / 1e9:.3g} GFLOP/s, {rates} GB/s",
         ]
         if self.scale < 0.995:

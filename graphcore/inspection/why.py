@@ -338,7 +338,7 @@ class Explained:
         """The lines of the source that compute nodes."""
         if self._source is None:
             self._source = {}
-            for number, (text, made) in enumerate(self.compiled._source_lines(), 1):
+            for number, (text, made) in enumerate(self.compiled._program.lines(), 1):
                 code = text.partition("  # ")[0].strip()
                 for node in made:
                     self._source.setdefault(node, []).append(f"{number}: {one_line(code, 80)}")

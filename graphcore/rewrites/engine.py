@@ -104,8 +104,8 @@ class RuleSet:
     those of its operands alone, and is remembered by these: most nodes meet no rule at all.
     """
 
-    def __init__(self, rules: Iterable[Written] = ()) -> None:
-        self.entries: list[Entry] = [*map(entry_of, rules)]
+    def __init__(self, rules: Iterable[Written] = (), asked: str = "rules") -> None:
+        self.entries = [entry_of(rule, asked) for rule in rules]
         self.every: frozenset[Entry] = frozenset()  # of the entries when they were last compared
         self.met: dict[tuple[Op, ...], tuple[Rule, ...]] = {}
 
@@ -217,15 +217,15 @@ Written: TypeAlias = "tuple[Pattern, Callable[..., Node | None]] | Rule | Entry"
 Rules: TypeAlias = "Iterable[Written] | RuleSet"
 
 
-def entry_of(rule: Any) -> Entry:
-    """The entry of a rule that is written in one of these ways."""
+def entry_of(rule: Any, asked: str) -> Entry:
+    """The entry of a rule that is written in one of these ways; refused in the name `asked`."""
     match rule:
         case Pattern(op=Op() as op) as left, right if hasattr(right, "__code__"):
             names, taken = left.names(), right.__code__.co_varnames[: right.__code__.co_argcount]
             if names != {*taken}:
                 reason = f"{left} binds {', '.join(sorted(names))}; its function takes others"
                 cure = f"write lambda {', '.join(sorted(names))}: ..."
-                raise own_refusal("rules", reason, cure)
+                raise own_refusal(asked, reason, cure)
             wanted = [op for op in map(Pattern.root, left.inputs) if op is not None]
             return Entry(Equation(left, right), frozenset([op]), frozenset(wanted[:1]))
         case Entry():
@@ -233,9 +233,8 @@ def entry_of(rule: Any) -> Entry:
     entry = getattr(rule, "entry", None)
     if not isinstance(entry, Entry):
         reason = f"{rule_name(rule) if callable(rule) else repr(rule):.200} is not a rule"
-        cure = "an equation is a pattern of an op and a function, (P.exp(P.log(x)), lambda x: x); "
-        cure += "a rule that is a function stands under @on(op)"
-        raise own_refusal("rules", reason, cure)
+        cure = "give pairs of a pattern and a function, or functions with @on above them"
+        raise own_refusal(asked, reason, cure)
     return entry
 
 

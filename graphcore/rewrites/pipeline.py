@@ -222,18 +222,23 @@ def unregister(name: str) -> None:
         raise own_refusal("unregister", f"no pass {name!r} is registered", cure, GraphValueError)
 
 
-def own_rules(rules: Rules) -> RuleSet:
-    """The rules that a user gives to a compilation."""
-    if not isinstance(rules, RuleSet | Iterable):
-        cure = "give a list of equations and functions, or a RuleSet"
-        raise own_refusal("rules", f"{rules!r:.60} is not a list of rules", cure)
-    found = rules if isinstance(rules, RuleSet) else RuleSet(rules)
+def own_rules(rules: Rules, asked: str) -> RuleSet:
+    """The rules that a user gives to a compilation by a call of the function `asked`."""
+    if isinstance(rules, RuleSet):
+        found = rules
+    else:
+        try:
+            given = [*rules]
+        except TypeError as error:
+            cure = "give a list of equations and functions, or a RuleSet"
+            raise own_refusal(asked, f"rules={rules!r:.60} is not a list of rules", cure) from error
+        found = RuleSet(given, asked)
     for entry in found.entries:
         for op in entry.ops | entry.under:
             if isinstance(op, Op) and op.dialect not in PLAIN.dialects:
                 reason = f"{rule_name(entry.rule)} asks for {op}, which is another op by then"
                 cure = "name the op that the stage shows: f.debug_print('lowered')"
-                raise own_refusal("rules", reason, cure)
+                raise own_refusal(asked, reason, cure)
     return found
 
 
@@ -244,9 +249,9 @@ class Own(NamedTuple):
     passes: Sequence[tuple[str, Pass]]
 
     @staticmethod
-    def of(rules: Rules) -> Own:
+    def of(rules: Rules, asked: str) -> Own:
         """These rules, and the passes that are registered now."""
-        return Own(own_rules(rules), tuple(REGISTERED.values()))
+        return Own(own_rules(rules, asked), tuple(REGISTERED.values()))
 
     def into(self, passes: Passes) -> Passes:
         """The passes of a target with rules and passes of one's own."""
@@ -322,9 +327,9 @@ def every_pass(passes: Iterable[Pass | Repeat]) -> Iterator[Pass]:
         yield from step.passes if isinstance(step, Repeat) else [step]
 
 
-def run(graph: Graph, passes: Passes) -> list[Stage]:
-    """Every stage of a compilation, from the user's graph to the one that a backend takes."""
-    found: list[Stage] = []
+def run(graph: Graph, passes: Passes, before: Sequence[Stage] = ()) -> list[Stage]:
+    """The stages of a compilation, those `before` and one for each pass that is applied now."""
+    found = [*before]
     trace = graph.trace or Trace(graph.lines())
     with tracing(trace):
         follow(graph, passes, trace, found)

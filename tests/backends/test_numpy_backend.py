@@ -150,7 +150,7 @@ def test_errors_name_the_op_and_show_both_lines() -> None:
 
 def test_source_is_forgotten_with_the_function_and_the_texts_kept() -> None:
     f = gc.compile([x], gc.sin(x))
-    file = f._function.running.python.file
+    file = f._program.function.running.python.file
     assert file in linecache.cache
     python_code.cache_clear()
     assert file in linecache.cache

@@ -18,7 +18,7 @@ def test_the_source_runs_as_it_is_shown() -> None:
     compiled = Program("kalman").make("graphcore")
     assert isinstance(compiled, gc.Compiled)
     shown = [re.sub(r"(?<=\S)  # .*", "", line) for line in compiled.source.splitlines()]
-    assert shown == compiled._function.running.source.text.splitlines()
+    assert shown == compiled._program.function.running.source.text.splitlines()
     assert "kalman.py:" in compiled.source
 
 
@@ -29,7 +29,7 @@ def inverse(name: str) -> gc.Compiled:
 
 def test_equal_texts_share_code_but_not_what_they_run_with():
     first, second = inverse("x"), inverse("y")
-    a, b = first._function.running, second._function.running
+    a, b = first._program.function.running, second._program.function.running
     assert a.python is b.python
     assert a.code.scope is not b.code.scope
     np.testing.assert_array_equal(first(np.eye(2)), second(np.eye(2)))
@@ -53,7 +53,7 @@ def test_a_frame_belongs_to_one_of_two_programs_of_equal_text():
     inner = around(looks)
     outer = around(lambda x: inner(x))
     outer(np.ones(2))
-    a, b = inner._function.running, outer._function.running
+    a, b = inner._program.function.running, outer._program.function.running
     assert a.python is b.python
     assert [sum(map(running.runs, frames)) for running in (a, b)] == [1, 1]
     assert not any(a.runs(frame) and b.runs(frame) for frame in frames)

@@ -13,6 +13,8 @@ from graphcore.ir.node import OPS
 from tests.docs import pages
 from tests.ops.tables import tables
 
+pytestmark = pytest.mark.by_rule
+
 
 @pytest.fixture
 def forgotten_ops() -> Iterator[None]:

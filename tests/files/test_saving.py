@@ -48,7 +48,7 @@ def test_a_loaded_program_is_the_same(tmp_path: Path) -> None:
     for a, b in zip(leaves(wanted), leaves(found), strict=True):
         assert (a.dtype, a.shape, a.tobytes()) == (b.dtype, b.shape, b.tobytes())
     assert g.source == f.source
-    assert g.tier == f.tier
+    assert g.target == f.target
     assert "test_export.py:" in str(g.stages["named"])
 
 

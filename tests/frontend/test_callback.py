@@ -1,4 +1,4 @@
-"""`gc.callback` runs functions of NumPy arrays in programs, in both tiers, with derivatives."""
+"""`gc.callback` runs functions of NumPy arrays in programs, in both targets, with derivatives."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import scipy.optimize
 import xarray
 
 import graphcore as gc
-from tests.frontend.test_print import TIERS
+from tests.frontend.test_print import TARGETS
 
 exactly, close = np.testing.assert_array_equal, np.testing.assert_allclose
 STATES = 3
@@ -65,7 +65,7 @@ def walked(cell: Callable[[gc.Tensor], gc.Tensor]) -> list[Any]:
     return [y, *gc.grad(y, [X, W, U]), gc.pushforward(y, X, V)]
 
 
-@TIERS
+@TARGETS
 @pytest.mark.parametrize(
     "both",
     [
@@ -91,7 +91,7 @@ def test_a_derivative_in_a_loop_under_vectorize_in_both_modes(both: bool, native
     gc.check_grads(y, [X, W, U], {X: x[0], W: w, U: u})
 
 
-@TIERS
+@TARGETS
 def test_it_runs_between_other_steps_and_in_branches(native: bool) -> None:
     x = gc.tensor("x", {"row": None})
     order = gc.callback(np.sort, x)
@@ -218,7 +218,7 @@ def root(a: np.ndarray) -> float:
     return scipy.optimize.brentq(lambda x: x**2 - a, 0.0, 2.0)
 
 
-@TIERS
+@TARGETS
 def test_its_error_is_the_cause_of_one_in_words(native: bool) -> None:
     a = gc.tensor("a", {"time": None, "place": None})
 

@@ -1,4 +1,4 @@
-"""`gc.print` shows values when they are computed, in order, once, in both tiers."""
+"""`gc.print` shows values when they are computed, in order, once, in both targets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from graphcore.backends import llvm_kernels
 NO_MACHINE_CODE = pytest.mark.skipif(
     llvm_kernels.unavailable() is not None, reason="machine code does not run here"
 )
-TIERS = pytest.mark.parametrize(
+TARGETS = pytest.mark.parametrize(
     "native",
     [pytest.param(False, id="numpy"), pytest.param(True, id="machine code", marks=NO_MACHINE_CODE)],
 )
@@ -46,7 +46,7 @@ STEPS = [
 ]
 
 
-@TIERS
+@TARGETS
 def test_each_step_prints_in_order(native: bool, capsys: pytest.CaptureFixture[str]) -> None:
     inputs, y = looped()
     f = gc.compile(inputs, y, native=native)
@@ -55,7 +55,7 @@ def test_each_step_prints_in_order(native: bool, capsys: pytest.CaptureFixture[s
         assert printed(capsys) == STEPS
 
 
-@TIERS
+@TARGETS
 def test_derivatives_pass_through_and_print_nothing(
     native: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -73,7 +73,7 @@ def test_derivatives_pass_through_and_print_nothing(
     assert printed(capsys) == ["x: f64[row=2] = [1. 2.]", "cubes: f64[row=2] = [1. 8.]"]
 
 
-@TIERS
+@TARGETS
 def test_prints_come_in_the_order_in_which_they_are_written(
     native: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -83,7 +83,7 @@ def test_prints_come_in_the_order_in_which_they_are_written(
     assert printed(capsys) == [f"{i}: f64[row=1] = [{i}.]" for i in (1, 2, 3)]
 
 
-@TIERS
+@TARGETS
 def test_loops_and_branches_print_where_they_are_written(
     native: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -105,7 +105,7 @@ def test_loops_and_branches_print_where_they_are_written(
         ]
 
 
-@TIERS
+@TARGETS
 def test_only_the_branch_that_is_taken_prints(
     native: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -116,7 +116,7 @@ def test_only_the_branch_that_is_taken_prints(
     assert printed(capsys) == ["then: f64[] = 1.", "otherwise: f64[] = 2."]
 
 
-@TIERS
+@TARGETS
 def test_while_loops_print_in_the_condition_and_in_the_body(
     native: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -129,7 +129,7 @@ def test_while_loops_print_in_the_condition_and_in_the_body(
     ]
 
 
-@TIERS
+@TARGETS
 def test_what_a_checkpoint_computes_again_is_printed_once(
     native: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -143,7 +143,7 @@ def test_what_a_checkpoint_computes_again_is_printed_once(
     assert printed(capsys) == [f"s: f64[] = {value}." for value in (1, 2, 6)]
 
 
-@TIERS
+@TARGETS
 def test_vectorize_prints_the_batch(native: bool, capsys: pytest.CaptureFixture[str]) -> None:
     x, xs = gc.tensor("x", {"row": 2}), gc.tensor("xs", {"batch": 2, "row": 2})
     y = gc.vectorize(gc.print(2 * x, "x").sum(), {x: xs})
@@ -151,7 +151,7 @@ def test_vectorize_prints_the_batch(native: bool, capsys: pytest.CaptureFixture[
     assert printed(capsys) == ["x: f64[batch=2, row=2] =", "[[2. 0.]", " [0. 2.]]"]
 
 
-@TIERS
+@TARGETS
 def test_constants_print_in_each_call(native: bool, capsys: pytest.CaptureFixture[str]) -> None:
     f = gc.compile([], gc.print(gc.constant(1.5), "c") + 1, native=native)
     assert f() == f() == 2.5
@@ -180,7 +180,7 @@ def test_long_arrays_and_hostile_names_stay_short(capsys: pytest.CaptureFixture[
     assert line.endswith("= [0. 0. 0. ... 0. 0. 0.]")
 
 
-@TIERS
+@TARGETS
 def test_check_trace_and_profile_print_no_more_than_a_call(
     native: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -17,7 +17,7 @@ HERE = "test_profile.py"
 machine_code = pytest.mark.skipif(
     llvm_kernels.unavailable() is not None, reason=str(llvm_kernels.unavailable())
 )
-TIERS = pytest.mark.parametrize("native", [False, pytest.param(True, marks=machine_code)])
+TARGETS = pytest.mark.parametrize("native", [False, pytest.param(True, marks=machine_code)])
 
 
 def vector() -> gc.Tensor:
@@ -47,7 +47,7 @@ def adds_up(found: Profile) -> None:
 # ---- counts made by hand
 
 
-@TIERS
+@TARGETS
 def test_a_product_of_matrices(native: bool) -> None:
     a, b = gc.tensor("a", {"i": None, "k": None}), gc.tensor("b", {"k": None, "j": None})
     f = gc.compile([a, b], gc.dot(a, b, dim="k"), native=native)
@@ -58,7 +58,7 @@ def test_a_product_of_matrices(native: bool) -> None:
     adds_up(found)
 
 
-@TIERS
+@TARGETS
 def test_softmax(native: bool) -> None:
     x = gc.tensor("x", {"row": None, "col": None})
     f = gc.compile([x], gc.special.softmax(x, "col"), native=native)
@@ -75,7 +75,7 @@ def test_softmax(native: bool) -> None:
     adds_up(found)
 
 
-@TIERS
+@TARGETS
 def test_a_stencil(native: bool) -> None:
     u = vector()
     left, middle, right = (u[{"time": slice(i, i - 2 if i < 2 else None)}] for i in range(3))
@@ -88,7 +88,7 @@ def test_a_stencil(native: bool) -> None:
     }
 
 
-@TIERS
+@TARGETS
 def test_a_loop(native: bool) -> None:
     u = vector()
     last, _ = gc.scan(lambda level, d: (d * level + 1, None), 0.0, u, dim="time")
@@ -98,7 +98,7 @@ def test_a_loop(native: bool) -> None:
     adds_up(found)
 
 
-@TIERS
+@TARGETS
 def test_a_loop_that_finds_its_own_end(native: bool) -> None:
     u = vector()
     last = gc.while_loop(lambda c: c < 100.0, lambda c: 2 * c, u.sum())
@@ -109,7 +109,7 @@ def test_a_loop_that_finds_its_own_end(native: bool) -> None:
     adds_up(found)
 
 
-@TIERS
+@TARGETS
 def test_a_loop_within_a_loop(native: bool) -> None:
     u = vector()
 
@@ -126,7 +126,7 @@ def test_a_loop_within_a_loop(native: bool) -> None:
 # ---- parts
 
 
-@TIERS
+@TARGETS
 def test_a_planted_slow_line_comes_first(native: bool) -> None:
     a = gc.tensor("a", {"i": 400, "k": 400})
     small = gc.exp(a[{"i": 0}]).sum()
@@ -139,7 +139,7 @@ def test_a_planted_slow_line_comes_first(native: bool) -> None:
     assert found.steps[0].limit is not None
 
 
-@TIERS
+@TARGETS
 def test_a_slow_line_in_a_loop_comes_first(native: bool) -> None:
     u, m = vector(), gc.tensor("m", {"i": 200, "k": 200})
 
@@ -189,7 +189,7 @@ def test_a_loop_belongs_to_the_derivative_that_asked_for_it() -> None:
     assert min(asked.values()) > 100
 
 
-@TIERS
+@TARGETS
 def test_parts_between_numpy_calls_and_machine_code(native: bool) -> None:
     x = gc.tensor("x", {"row": None, "col": None})
     spectrum = gc.fft.fft(gc.exp(x) + x, dim="row")
@@ -376,9 +376,9 @@ def test_calls_of_the_program_are_not_touched() -> None:
     u = vector()
     f = gc.compile([u], gc.exp(u).sum())
     before = f(np.ones(5))
-    tier = f.tier
+    target = f.target
     f.profile(np.ones(5))
-    assert f.tier == tier
+    assert f.target == target
     assert f(np.ones(5)) == before
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from graphcore.backends.numpy_backend import PASSES
+from graphcore.backends.targets import NUMPY
 from graphcore.rewrites.algebra import algebra
 from graphcore.rewrites.stabilise import stabilise
 from tests.inspection.test_golden import logistic_regression
@@ -20,7 +20,7 @@ def test_stages() -> None:
 
 
 def test_passes() -> None:
-    said = {repr(each) for each in PASSES}
+    said = {repr(each) for each in NUMPY.passes}
     assert not any(re.search("0x[0-9a-f]{6}", text) for text in said)
     shown = "\n".join(said)
     assert re.search(r"<Pass 'expanded': expand_derivatives \(expand.py:\d+\)>", shown)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import graphcore as gc
-from graphcore.backends.numpy_backend import PASSES
+from graphcore.backends.targets import NUMPY
 from graphcore.ir.graph import Graph
 from graphcore.rewrites import pipeline
 from tests import interpreter, reference
@@ -72,7 +72,7 @@ def test_every_pass_keeps_the_value(program: Program) -> None:
     y = made(program, given)
     values, sizes = arguments(program)
     graph = graph_of(given, [y, *gradients(y, given)])
-    _, _, *stages = pipeline.run(graph, PASSES)  # the first two have names
+    _, _, *stages = pipeline.run(graph, NUMPY.passes)  # the first two have names
     assert stages[0].name == "lowered"
     wanted = interpreter.run(stages[0].graph, values, sizes)
     moderate(wanted[:1])
@@ -169,7 +169,7 @@ def test_two_builds_are_one_object(program: Program) -> None:
     graphs = [graph_of(given, [y, *gradients(y, given)]) for given in twice]
     assert graphs[0] == graphs[1]
     assert pickle.loads(pickle.dumps(graphs[0])) == graphs[0]
-    for one, two in zip(*(pipeline.run(graph, PASSES) for graph in graphs), strict=True):
+    for one, two in zip(*(pipeline.run(graph, NUMPY.passes) for graph in graphs), strict=True):
         assert one.graph == two.graph
         assert pickle.loads(pickle.dumps(one.graph)) == one.graph
 
@@ -188,7 +188,7 @@ def test_a_contraction_of_an_outer_product_is_simplified_at_once() -> None:
 
 def stays_simplified(y: gc.Tensor, given: dict[str, gc.Tensor]) -> None:
     graph = graph_of(given, [y, *gradients(y, given)])
-    for step in PASSES:
+    for step in NUMPY.passes:
         graph = pipeline.run(graph, [step])[-1].graph
         again = pipeline.run(graph, [step])[-1].graph
         assert again == graph, (step, first_difference(graph, again))
@@ -245,7 +245,7 @@ def test_buffers_hold_nothing_between_calls(program: Program) -> None:
     before = {name: value.copy() for name, value in values.items()}
     first = f(**values)
     kept = [value.copy() for value in first]
-    workspaces = [w for idle in f._function._idle.values() for w in idle]
+    workspaces = [w for idle in f._program.function._idle.values() for w in idle]
     assert workspaces
     for workspace in workspaces:
         for buffer in workspace.buffers:

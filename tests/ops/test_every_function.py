@@ -1,4 +1,4 @@
-"""Every public function in both tiers, with derivatives: at all sizes, in memory of any form."""
+"""Every public function in both targets, with derivatives: at all sizes, in memory of any form."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tests import guards
 from tests.operations import CASES, convolution, linalg, signal
 from tests.operations.case import DEFAULT, Case
 from tests.ops.test_ops import declare, draw
-from tests.tiers.comparing import Both, Verdict, attempt, same
-from tests.tiers.drawing import asked, forms
+from tests.targets.comparing import Both, Verdict, attempt, same
+from tests.targets.drawing import asked, forms
 
 pytestmark = pytest.mark.skipif(
     llvm_kernels.unavailable() is not None, reason=str(llvm_kernels.unavailable())

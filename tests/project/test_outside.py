@@ -79,7 +79,7 @@ for native in (False, True):
     value, slope = f(given)
     np.testing.assert_allclose(value, (z * z).sum(1))
     np.testing.assert_allclose(slope, 2 * z * (1 + np.exp(given)) ** -0.5 * np.exp(given))
-    print(f.tier)
+    print(f.target)
 print(f.stages["named"])
 print(f.source)
 """

@@ -184,7 +184,7 @@ def public(x: gc.Operand, dim: gc.Dim = None, more: gc.Tree = ()) -> gc.Compiled
 
 
 def right(x: gc.Tensor, w: gc.Tensor) -> gc.Tensor:
-    values = twice(np.ones(3)), twice.compiled([1.0], n=3).tier, x.eval({x: 1.0}).tolist()
+    values = twice(np.ones(3)), twice.compiled([1.0], n=3).target.name, x.eval({x: 1.0}).tolist()
     kept = gc.zeros({"b": x.sizes["b"]}, like=x) + gc.arange(w, dim="b")
     vector, unravel = gc.ravel({"x": x})
     state = gc.optimize.adam(gc.optimize.cosine_decay(0.1, 9)).init(unravel(vector))

@@ -11,7 +11,7 @@ import time
 import traceback
 from collections import Counter
 
-from tests.tiers.drawing import KINDS
+from tests.targets.drawing import KINDS
 
 from .drawing import Program
 from .running import Outcome, TooLong, kind_of, limited, outcome, standalone

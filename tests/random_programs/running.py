@@ -234,7 +234,7 @@ def called(
     for i, (y, names, value) in enumerate(zip(found, dims, values, strict=True)):
         wrong = agrees(np.asarray(y), names, value)
         if wrong and not is_amplified(program, function, call, i, np.asarray(y), value):
-            where = f"call {call}, {function.tier[:12]}: {program.outputs[i]}"
+            where = f"call {call}, {function.target.name}: {program.outputs[i]}"
             return Outcome("differs", f"{where}: {wrong}")
     return None
 

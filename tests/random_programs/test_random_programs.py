@@ -13,7 +13,7 @@ from tests.random_programs import control, eager
 from tests.random_programs.running import Outcome, outcome, standalone
 from tests.random_programs.shrinking import require
 from tests.random_programs.statements import drawn
-from tests.tiers.drawing import KINDS
+from tests.targets.drawing import KINDS
 
 EACH = 25
 

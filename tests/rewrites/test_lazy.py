@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import graphcore as gc
-from graphcore.backends.numpy_backend import PASSES
+from graphcore.backends.targets import NUMPY
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import toposort
 from graphcore.ops import autodiff, leaf
@@ -73,7 +73,7 @@ def test_no_rule_before_compile(monkeypatch: pytest.MonkeyPatch) -> None:
     slope = gc.grad(loss, X)
     curvature = gc.grad((slope * slope).sum(), X)
     graph = Graph((X.node,), (loss.node, slope.node, curvature.node))
-    for step in PASSES:
+    for step in NUMPY.passes:
         if isinstance(step, pipeline.Pass) and step.name == "expanded":
             assert applied == []
         graph = pipeline.run(graph, [step])[-1].graph
@@ -197,7 +197,7 @@ def test_refused_when_asked(name: str) -> None:
 
 def test_barriers_are_gone_after_expansion() -> None:
     slope = gc.grad(LOSS, [H2, H, X])
-    stages = pipeline.run(Graph((X.node,), tuple(t.node for t in slope)), PASSES)
+    stages = pipeline.run(Graph((X.node,), tuple(t.node for t in slope)), NUMPY.passes)
     barriers = {
         stage.name: sum(n.op is autodiff.barrier for n in stage.graph.nodes()) for stage in stages
     }
@@ -209,7 +209,7 @@ def test_forward_and_backward_share_nodes() -> None:
     """tanh is computed once for the value and the gradient."""
     y = gc.tanh(X).sum()
     graph = Graph((X.node,), (y.node, gc.grad(y, X).node))
-    last = pipeline.run(graph, PASSES)[-1].graph
+    last = pipeline.run(graph, NUMPY.passes)[-1].graph
     assert sum(n.op.name == "tanh" for n in last.nodes()) == 1
 
 

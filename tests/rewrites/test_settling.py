@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphcore as gc
-from graphcore.backends import numpy_backend
-from graphcore.backends.numpy_backend import PASSES
+from graphcore import compiled
 from graphcore.ir import transform
 from graphcore.ir.errors import UnsettledError
 from graphcore.ir.graph import Graph
@@ -22,7 +21,7 @@ from graphcore.ops import elementwise as e
 from graphcore.rewrites import expand, pipeline
 from graphcore.rewrites.engine import RuleSet, simplify
 from graphcore.rewrites.pattern import P, variables
-from graphcore.rewrites.pipeline import EXPANDED, Pass, Repeat, tidied
+from graphcore.rewrites.pipeline import COMMON, EXPANDED, Pass, Repeat, tidied
 from tests.reference import close
 
 x, y = variables("x y")
@@ -33,8 +32,8 @@ X = leaf.input_(name="x", dtype=np.dtype("f8"), shape=(2, 3), dims=None)
 def small_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bounds a few times what the programs of the tests need."""
     monkeypatch.setattr(transform, "STEPS", 60)
-    passes = [step._replace(at_most=8) if isinstance(step, Repeat) else step for step in PASSES]
-    monkeypatch.setattr(numpy_backend, "PASSES", passes)
+    passes = [step._replace(at_most=8) if isinstance(step, Repeat) else step for step in COMMON]
+    monkeypatch.setattr(compiled, "COMMON", passes)
     monkeypatch.setattr(expand, "ROUNDS", 20)
 
 

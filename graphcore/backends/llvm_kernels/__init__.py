@@ -6,7 +6,6 @@ A graph in which some node has no machine code is a program of NumPy calls and k
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from functools import partial
 from weakref import WeakValueDictionary
 
@@ -26,12 +25,11 @@ from graphcore.ir.provenance import described_by
 from graphcore.ir.remembered import remembered
 from graphcore.ir.sizes import Size, count
 from graphcore.ir.sizes import unknowns as names_in
-from graphcore.ir.trace import tracing
 from graphcore.ir.types import TensorType, TupleType, Type
 from graphcore.ops import leaf
 from graphcore.ops.leaf import values
 from graphcore.ops.schedule import kernel
-from graphcore.rewrites.pipeline import COMMON, EXPANDED, Pass, Passes, in_turn
+from graphcore.rewrites.pipeline import EXPANDED, Pass, Passes, in_turn
 from graphcore.schedule.regions import sizes_needed, with_kernels
 
 from . import entrance, machine
@@ -50,7 +48,7 @@ from .routines import ALONE, lacks
 from .writer import Homes, Shared, Writer
 
 __all__ = [
-    *("EMITTED", "PASSES", "build", "computes", "hosted", "in_kernels", "machine_code"),
+    *("EMITTED", "OWN", "build", "computes", "hosted", "machine_code"),
     *("refused", "text", "unavailable", "whole"),
 ]
 
@@ -66,29 +64,16 @@ shared = Pass("exponentials shared", in_turn(compute_constants, share_exponentia
 laid_out = Pass("laid out", short_axes_first, EXPANDED)
 scheduled = Pass("scheduled", partial(rematerialise, costs=COSTS), EXPANDED)
 
-OWN = [shared, scheduled, laid_out]
-"""The passes that serve the costs of machine code, before kernels are made."""
-PASSES: Passes = [
-    *COMMON,
-    *OWN,
+OWN: Passes = [
+    *(shared, scheduled, laid_out),
     Pass("kernels", lambda graph: with_every_kernel(graph), KERNELS),
 ]
-"""The passes for machine code, without those that serve the costs of NumPy."""
+"""The passes that serve machine code, after those that are shared."""
 
 
 def unavailable() -> str | None:
     """Why no machine code can run here; None where it can."""
     return machine.refusal() or entrance.refusal()
-
-
-def in_kernels(graph: Graph) -> Graph:
-    """A graph as the passes for every target leave it, with kernels of machine code."""
-    with nullcontext() if graph.trace is None else tracing(graph.trace):
-        made = graph
-        for own in OWN:
-            made = own.change(made)
-        made = with_every_kernel(made)
-    return Graph(made.params, made.outputs, graph.trace)
 
 
 def with_every_kernel(graph: Graph) -> Graph:
@@ -209,7 +194,11 @@ def machine_of(
 
 def stages(ir: str, calls: Sequence[machine.Stages] = ()) -> machine.Stages:
     """The machine code of a kernel, which calls some others."""
-    make = lambda effort: compiled(ir, "kernel", effort=effort)
+
+    def make(effort: int) -> machine.Code:
+        with machine.making():
+            return compiled(ir, "kernel", effort=effort)
+
     if calls:  # their addresses are in the text
         return machine.Stages.of(ir, make, calls)
     return RECENT.of(ir, make)
@@ -233,12 +222,8 @@ def counts_of(graph: Graph, names: frozenset[str]) -> tuple[Size, ...]:
     return tuple([n for n in counts if names_in(n) <= names])
 
 
-def build(
-    graph: Graph, unknowns: tuple[str, ...], bind: Bind, sizes: Sequence[int] | None = None
-) -> Callable[..., list[Array]]:
+def build(graph: Graph, unknowns: tuple[str, ...], bind: Bind) -> Callable[..., list[Array]]:
     """The function of a graph with kernels, called with the arguments themselves.
-
-    The code for calls of these `sizes` is made now, other code by the first call that needs it.
 
     A program that is one kernel has its fast entrance: `bind` checks and converts only arguments
     that machine code does not take as they are. NumPy runs all others, and calls their kernels; so
@@ -254,10 +239,7 @@ def build(
         with described_by(graph.trace):
             return made.failed(record, known).worded(called)
 
-    program = Program(made.kernel, bind, failed)
-    if sizes is not None:
-        program.code_for(program.known(sizes))
-    return program.entrance()
+    return Program(made.kernel, bind, failed).entrance()
 
 
 def hosted(body: Graph) -> numpy_backend.Compiled:

@@ -16,14 +16,15 @@ import platform
 import sys
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache, partial, wraps
 from importlib import import_module
 from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar, TypeVarTuple
 
-from graphcore.ir.errors import GraphMemoryError
+from graphcore.ir.errors import DefectError, GraphError, GraphMemoryError
 from graphcore.ir.locks import new_lock
 
 Given = TypeVarTuple("Given")
@@ -81,6 +82,21 @@ def refusal() -> str | None:
     if not levels():
         return "this CPU has no AVX2 with fused multiply-add (x86-64-v3)"
     return None
+
+
+@contextmanager
+def making() -> Iterator[None]:
+    """A block that makes machine code: what goes wrong there is a defect, in words with a cure."""
+    try:
+        yield
+    except GraphError:
+        raise
+    except Exception as error:
+        first, _, _ = str(error).partition("\n")
+        raise DefectError(
+            f"call: machine code could not be made: {type(error).__name__}: {first}\n"
+            "  cure: compile it with native=False, and please report it with the program"
+        ) from error
 
 
 @cache

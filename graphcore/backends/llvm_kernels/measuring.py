@@ -9,9 +9,10 @@ from typing import Any
 from graphcore.analysis.cost import Number
 from graphcore.backends.boundary import Boundary
 from graphcore.backends.limits import time_of_call
+from graphcore.backends.measuring import numbers
 from graphcore.backends.numpy_backend import Compiled, build
-from graphcore.backends.numpy_backend.measuring import Found, Lines, Way, numbers
-from graphcore.inspection.profile import Machine, Ran, Run, work
+from graphcore.backends.numpy_backend.measuring import Lines
+from graphcore.inspection.profile import Found, Machine, Ran, Run, work
 from graphcore.ir.axes import Reduces
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
@@ -28,12 +29,11 @@ STEP, OPERATION = 1e-9, 0.1e-9
 """The seconds that a node is estimated to take at least, and that an operation in a nest takes."""
 
 
-def way_for(
-    kernels: Graph, boundary: Boundary, given: Sequence[Any], sizes: Mapping[str, int]
-) -> Way:
-    """The way to measure a graph with kernels in calls with these arguments."""
-    if (called := whole(kernels)) is None:
-        return Mixed(kernels, boundary, given, sizes)
+def measured(graph: Graph, boundary: Boundary, given: Sequence[Any]) -> Whole | Mixed:
+    """A graph with kernels as it is measured in calls with these arguments."""
+    _, sizes = boundary.bind_named(given)
+    if (called := whole(graph)) is None:
+        return Mixed(graph, boundary, given, sizes)
     body = called.attrs["body"]
     return Whole(Measured(metered(body, boundary.unknowns, sizes), boundary.bind), given)
 

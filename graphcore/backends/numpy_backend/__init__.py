@@ -10,10 +10,9 @@ from graphcore.schedule.regions import without_kernels
 
 from .function import Function
 from .kernels import KernelError
-from .passes import PASSES
 from .writer import Compiled, Kernels
 
-__all__ = ["PASSES", "Compiled", "Function", "KernelError", "Kernels", "build"]
+__all__ = ["Compiled", "Function", "KernelError", "Kernels", "build"]
 
 
 def build(graph: Graph, unknowns: tuple[str, ...], compiled: Kernels | None = None) -> Function:

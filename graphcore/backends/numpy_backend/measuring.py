@@ -3,40 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 from math import inf
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
-from graphcore.analysis.cost import Number, representative
 from graphcore.backends.limits import time_of_call
-from graphcore.inspection.profile import Machine, Ran, Run
+from graphcore.inspection.profile import Found, Machine, Run
 from graphcore.ir.node import Node
-from graphcore.ir.sizes import Size, evaluate, unknowns
+from graphcore.ir.sizes import unknowns
 
 from .function import Function
 from .timed import Inside, Spent, Timed, look_twice
-
-
-class Found(NamedTuple):
-    """What ran in a call: nodes by NumPy calls, nests of machine code; the sizes that loops found.
-
-    `shares` are the nodes that nests compute, each with its share of their time.
-    """
-
-    runs: list[Run]
-    nests: list[Ran]
-    shares: list[Run]
-    trips: dict[str, int]
-
-
-class Way(Protocol):
-    """A way to measure a program."""
-
-    def measure(self) -> float:
-        """Measure a call once more; the seconds of the fastest so far."""
-
-    def collect(self, cost: float, machine: Machine, sizes: Mapping[str, int]) -> Found:
-        """What ran in the fastest call, which took `cost` seconds longer than usual."""
 
 
 class Lines:
@@ -125,19 +101,6 @@ def trips(function: Function, found: Sequence[Spent], steps: Sequence[int]) -> d
             (name,) = unknowns(size)
             sizes[name] = round(count / max(times(loop, found), 1))
     return sizes
-
-
-def numbers(known: Mapping[str, int]) -> Number:
-    """The function from sizes to their numbers in a call."""
-
-    @cache
-    def number(size: Size) -> int:
-        try:
-            return max(evaluate(size, known), 0)
-        except (KeyError, ValueError):  # of a loop that never ran
-            return representative(size)
-
-    return number
 
 
 def times(loop: Node, found: Sequence[Spent]) -> int:

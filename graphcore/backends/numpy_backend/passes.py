@@ -1,4 +1,4 @@
-"""The passes for NumPy: first the passes for every target, then the one that serves its costs."""
+"""The passes that serve the costs of NumPy calls."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ops import tensor
 from graphcore.rewrites.accumulate import accumulate
-from graphcore.rewrites.pipeline import COMMON, EXPANDED, Pass, Passes, in_turn, tidied
+from graphcore.rewrites.pipeline import EXPANDED, Pass, Passes, in_turn, tidied
 
 from .constants import compute_constants
 
@@ -30,4 +30,5 @@ def parts_added(graph: Graph) -> Graph:
     return graph if added is graph else tidied.change(added)
 
 
-PASSES: Passes = [*COMMON, Pass("scheduled", in_turn(parts_added, compute_constants), EXPANDED)]
+OWN: Passes = [Pass("scheduled", in_turn(parts_added, compute_constants), EXPANDED)]
+"""The passes that serve NumPy calls, after those that are shared."""

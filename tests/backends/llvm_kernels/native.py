@@ -1,4 +1,4 @@
-"""Graphs in machine code beside the NumPy tier, with memory that starts out full of rubbish."""
+"""Graphs in machine code beside NumPy calls, with memory that starts out full of rubbish."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def worded(error: KernelError, graph: Graph) -> GraphError:
 
 
 class Both:
-    """A graph in both tiers."""
+    """A graph in both targets."""
 
     def __init__(self, outputs: Sequence[Node], unknowns: tuple[str, ...] = ("n", "m")) -> None:
         inputs = [x for x in Graph((), tuple(outputs)).nodes() if x.op is leaf.input_]
@@ -67,9 +67,9 @@ class Both:
 
     @classmethod
     def of(cls, compiled: gc.Compiled, kernel: Graph | None = None) -> Both:
-        """A compiled program in both tiers; `kernel` is compiled to machine code in its place."""
+        """A compiled program in both targets; `kernel` is compiled to machine code in its place."""
         both = cls.__new__(cls)
-        both.numpy, both.bind = compiled._function, compiled._boundary.bind
+        both.numpy, both.bind = compiled._program.function, compiled._boundary.bind
         both.compile(kernel or compiled.stages["optimized"], compiled._boundary.unknowns)
         return both
 
@@ -133,7 +133,7 @@ class Both:
         close: float = 0.0,
         cancels: bool = False,
     ) -> list[np.ndarray]:
-        """The results, after they are found to be those of the NumPy tier, zeros with their sign.
+        """The results, after they are found to be those of NumPy calls, zeros with their sign.
 
         `close` is how far floats may be apart, in units of eps of themselves, of the largest value
         and, as sums may cancel, of a tenth.

@@ -26,10 +26,8 @@ try:
     gc.compile([x], [y, gc.grad(y, x)], native=True)(np.ones(3))
 except gc.GraphError as error:
     print(error)
-f = gc.compile([x], y)
-for _ in range(3000):
-    f(np.ones(3))
-print(f.tier)
+f = gc.compile([x], y, target="numpy")
+print(float(f(np.ones(3))) > 0, f.target)
 """
 
 
@@ -38,7 +36,7 @@ print(f.tier)
 def test_too_little_for_machine_code() -> None:
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
-    refused, cure, tier = done.stdout.splitlines()
+    refused, cure, runs = done.stdout.splitlines()
     assert refused.startswith("compile: the limit of the address space leaves too little")
     assert cure == "  cure: raise the limit (ulimit -v), or compile with native=False"
-    assert tier.startswith("NumPy calls: compile: the limit of the address space")
+    assert runs == "True NumPy calls, as target='numpy'"

@@ -16,7 +16,7 @@ pytestmark = needs_machine_code
 BATCHES = (0, 1, 2, 3, 8, 9, 19)
 
 
-def tier(native: bool, count: int | None, n: int | None, columns: int, dtype: str) -> Any:
+def target(native: bool, count: int | None, n: int | None, columns: int, dtype: str) -> Any:
     """Solutions, inverses and determinants of a batch."""
     a = gc.tensor("a", {"batch": count, "row": n, "col": "row"}, dtype=dtype)
     b = gc.tensor(
@@ -50,7 +50,7 @@ def compare(found: Any, wanted: Any, tol: float) -> None:
 def test_values_are_those_of_numpy(dtype: str, tol: float, columns: int, known: bool) -> None:
     for n in (2, 3, 8, 9, 16, 17):
         sizes = (None, n) if known else (None, None)
-        native, plain = (tier(way, *sizes, columns, dtype) for way in (True, False))
+        native, plain = (target(way, *sizes, columns, dtype) for way in (True, False))
         for count in BATCHES:
             given = some(count, n, columns, dtype)
             compare(native(*given), plain(*given), tol)
@@ -59,7 +59,7 @@ def test_values_are_those_of_numpy(dtype: str, tol: float, columns: int, known: 
 @pytest.mark.parametrize("n", [1, 2, 5, 8])
 def test_others_change_nothing(n: int) -> None:
     """Each matrix of a batch has the results that it has alone, bit by bit."""
-    several, one = tier(True, 19, n, 3, "float64"), tier(True, 1, n, 3, "float64")
+    several, one = target(True, 19, n, 3, "float64"), target(True, 1, n, 3, "float64")
     a, b = some(19, n, 3, "float64")
     a[4], a[11], b[12], a[13, 0, 0] = 0, np.nan, np.inf, np.inf
     a[:, 0, 0] += 1  # a row that is exchanged only sometimes
@@ -74,7 +74,7 @@ def test_singular_matrices_are_nan_or_refused(n: int) -> None:
     a, b = some(21, n, 2, "float64")
     a[:, 0, 0] = 4
     a[13, :, 1] = 0
-    solve, inv, det, sign, log = tier(True, 21, n, 2, "float64")(a, b)
+    solve, inv, det, sign, log = target(True, 21, n, 2, "float64")(a, b)
     for x in (solve, inv):
         assert np.isnan(x[13]).all()
         assert np.isfinite(np.delete(x, 13, 0)).all()

@@ -1,4 +1,4 @@
-"""Failures of kernels: what is recorded where, and that the words are those of the NumPy tier."""
+"""Failures of kernels: what is recorded where, and that the words are those of NumPy calls."""
 
 import signal
 import threading

@@ -96,6 +96,7 @@ def test_places_are_checked(
         del f  # so that its machine code is not taken again
         monkeypatch.setattr(Memory, "place", lambda m, *at: m.plus(PLACE(m, *at), integer(1)))
         f = gc.compile([z], (z + z).transpose("col", "row"), native=True)
+        f._program.prepare()  # machine code is made
         monkeypatch.undo()
         f(given)
         [wrong] = checks.found()

@@ -1,4 +1,4 @@
-"""Loops and branches in machine code beside the NumPy tier, derivatives included."""
+"""Loops and branches in machine code beside NumPy calls, derivatives included."""
 
 from __future__ import annotations
 

@@ -19,8 +19,8 @@ from graphcore.ir.op import Trait
 from graphcore.ops import leaf
 from graphcore.ops.schedule import kernel
 from graphcore.schedule.regions import is_repeated
-from tests.tiers.comparing import Verdict, attempt
-from tests.tiers.drawing import KINDS, whole
+from tests.targets.comparing import Verdict, attempt
+from tests.targets.drawing import KINDS, whole
 
 from .native import needs_machine_code
 
@@ -61,7 +61,7 @@ def test_random_programs(kind: str, first: int, count: int) -> None:
 
 
 def both_refuse(verdict: Verdict) -> bool:
-    """Whether both tiers refuse: which of several ops fails first is a matter of order."""
+    """Whether both targets refuse: which of several ops fails first is a matter of order."""
     found, _, wanted = verdict.reason.partition(", NumPy: ")
     return all(words[1:].startswith("call: ") for words in (found, wanted))
 
@@ -128,8 +128,10 @@ def test_machine_code_goes_with_the_last_program_that_has_it() -> None:
     x = gc.tensor("x", {"row": None})
     f = gc.compile([x], gc.sin(x) * 1.75, native=True)
     key = f.stages["kernels"].outputs[0].inputs[0].attrs["body"], ("row",)
+    f._program.prepare()  # machine code is made
     made = id(llvm_kernels.MADE[key])
     g = gc.compile([x], gc.sin(x) * 1.75, native=True)
+    g._program.prepare()
     del f
     assert id(llvm_kernels.MADE[key]) == made
     del g

@@ -34,7 +34,7 @@ def test_a_loop_and_its_gradient() -> None:
         np.testing.assert_allclose(found["grad"], expected["grad"], rtol=1e-12, atol=1e-15)
 
 
-def test_it_says_which_tier_runs() -> None:
+def test_it_says_which_target_runs() -> None:
     x = gc.tensor("x", {"row": None})
     native, calls = both([x], 2 * x)
     assert native.native
@@ -47,7 +47,7 @@ def test_it_says_which_tier_runs() -> None:
     assert "for row: t0[row] = 2 * x[row]" in native.source
 
 
-def test_both_tiers_have_the_stages_of_the_interface() -> None:
+def test_both_targets_have_the_stages_of_the_interface() -> None:
     x = gc.tensor("x", {"row": None})
     names = ["named", "lowered", "simplified", "expanded", "optimized", "scheduled"]
     native, calls = both([x], gc.sin(x).sum())

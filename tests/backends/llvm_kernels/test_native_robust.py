@@ -23,7 +23,7 @@ if why := llvm_kernels.unavailable():
     pytest.skip(why, allow_module_level=True)
 
 from tests import checks, guards
-from tests.tiers.drawing import forms
+from tests.targets.drawing import forms
 
 x = gc.tensor("x", {"row": None})
 

@@ -15,8 +15,8 @@ from graphcore.backends.llvm_kernels import entrance
 from graphcore.backends.llvm_kernels.passes import pieces
 from graphcore.ops.schedule import kernel
 from tests.machine_code import kernels
-from tests.tiers.comparing import Both, attempt
-from tests.tiers.drawing import differing
+from tests.targets.comparing import Both, attempt
+from tests.targets.drawing import differing
 
 from .native import needs_machine_code
 
@@ -67,6 +67,7 @@ def test_equal_pieces_are_compiled_once() -> None:
     assert len(called) > 10
     assert len({*called}) < 8
     assert f.llvm.count("define i64 @kernel") == len({*called})
+    f._program.prepare()  # machine code is made
     assert {*called} <= {body for body, _ in llvm_kernels.MADE}
 
 

@@ -31,7 +31,7 @@ def said(f: gc.Compiled, *args: object) -> str:
 
 
 def in_both(inputs: list[gc.Tensor], outputs: object, *args: object) -> str:
-    """What a program prints, the same in both tiers; it is one function of machine code."""
+    """What a program prints, the same in both targets; it is one function of machine code."""
     f = gc.compile(inputs, outputs, native=True)
     assert f.source.startswith("def kernel(")
     found = said(f, *args)

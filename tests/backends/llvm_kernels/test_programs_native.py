@@ -1,4 +1,4 @@
-"""Programs of others as machine code, beside the NumPy tier."""
+"""Programs of others as machine code, beside NumPy calls."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import pytest
 
 from benchmarks.programs import FURTHER, NAMES, Program, compared
 from graphcore.backends import llvm_kernels
-from graphcore.backends.tiers import native_lines
-from tests.machine_code import build
+from graphcore.backends.llvm_kernels.program import NativeProgram
+from tests.machine_code import build, kernels
 
 from .native import needs_machine_code
 
 pytestmark = needs_machine_code
 
 TOLERANCE = {"eos": 1e-9, "vadv": 1e-9, "hierarchical_gp": 1e-10}
-"""How far the tiers may be apart where a program cancels; elsewhere 1e-12.
+"""How far the targets may be apart where a program cancels; elsewhere 1e-12.
 
 The last rounding of its inputs moves a gradient of hierarchical_gp by 2e-11.
 """
@@ -33,9 +33,9 @@ def test_programs(name: str, size: str) -> None:
     program = Program(name)
     compiled = program.make("graphcore")
     native = build(compiled)
-    kernels = llvm_kernels.in_kernels(compiled.stages["optimized"])
-    if llvm_kernels.whole(kernels) is not None:
-        lines = native_lines(kernels, compiled._boundary.unknowns)
+    graph = kernels(compiled)
+    if llvm_kernels.whole(graph) is not None:
+        lines = NativeProgram(graph, compiled._boundary).lines()
         assert not any("unknown:0" in line for line, _ in lines)
     given = program.module.inputs(size)
     arguments = tuple(given[param.name] for param in compiled._boundary.params)

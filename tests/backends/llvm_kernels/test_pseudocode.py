@@ -12,10 +12,10 @@ import pytest
 
 import graphcore as gc
 from benchmarks.programs import Program
-from graphcore.backends import llvm_kernels
 from graphcore.backends.llvm_kernels import machine
+from graphcore.backends.llvm_kernels.program import NativeProgram
 from graphcore.backends.llvm_kernels.pseudocode import pseudo_code
-from graphcore.backends.tiers import native_lines
+from tests.machine_code import kernels
 
 from .native import needs_machine_code
 
@@ -244,7 +244,7 @@ def masked_softmax() -> gc.Compiled:
 def test_text_and_ir(model: Callable[[], gc.Compiled], golden: Callable[[str, str], None]) -> None:
     garbage.collect()  # an equal program that was built elsewhere would lend its lines
     f = model()
-    kernels = llvm_kernels.in_kernels(f.stages["optimized"])
-    lines = native_lines(kernels, f._boundary.unknowns)
+    graph = kernels(f)
+    lines = NativeProgram(graph, f._boundary).lines()
     golden(f"{model.__name__}_source", "".join(f"{line}\n" for line, _ in lines))
     golden(f"{model.__name__}_llvm", f.llvm)

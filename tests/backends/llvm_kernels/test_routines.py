@@ -31,7 +31,7 @@ def matrix(x: Node) -> Node:
 
 
 def refused(both: Both, arrays: list[np.ndarray], sizes: tuple[int, ...]) -> str:
-    """The message of both tiers, without the line of the call."""
+    """The message of both targets, without the line of the call."""
     said = []
     for call in (both.numpy, both.native):
         with pytest.raises(GraphError) as error:

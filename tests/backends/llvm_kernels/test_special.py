@@ -1,4 +1,4 @@
-"""Special functions that machine code calls in SciPy: the values are those of the NumPy tier."""
+"""Special functions that machine code calls in SciPy: the values are those of NumPy calls."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ THEIRS = [name for name in special.FUNCTIONS if FUNCTIONS[name] is special.FUNCT
 
 
 @pytest.mark.parametrize("name", THEIRS)
-def test_values_are_those_of_the_numpy_tier(name: str) -> None:
+def test_values_are_those_of_the_numpy_calls(name: str) -> None:
     """Those of float32 are computed in float64."""
     rng = np.random.default_rng(0)
     op, several = getattr(ops, name), special.ARITY[name]

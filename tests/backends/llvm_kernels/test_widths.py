@@ -79,7 +79,7 @@ def text(x: gc.Tensor | list[gc.Tensor], y: gc.Tensor) -> str:
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_float32_at_all_sizes(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As NumPy's tier to rounding, and the same bits with AVX2 and AVX-512."""
+    """As NumPy's target to rounding, and the same bits with AVX2 and AVX-512."""
     program = PROGRAMS[name]("float32")
     calls = []
     for level in machine.levels():
@@ -129,7 +129,7 @@ NARROW: dict[str, Program] = {
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint16"])
 @pytest.mark.parametrize("name", NARROW)
 def test_narrow_values_at_all_sizes(name: str, dtype: str) -> None:
-    """As NumPy's tier, on both sides of a register and of two of them."""
+    """As NumPy's target, on both sides of a register and of two of them."""
     if dtype == "bool" and name == "flat":
         dtype = "uint8"
     program = NARROW[name](dtype)

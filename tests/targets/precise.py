@@ -1,4 +1,4 @@
-"""Programs in extended precision, exactly and with the rounding errors that any tier may make.
+"""Programs in extended precision, exactly and with the rounding errors that any target may make.
 
 The meaning of ops is computed on `np.longdouble`. With a generator of random numbers each op that
 rounds changes its result by up to a unit of its dtype, and one that sums its operands as well, by

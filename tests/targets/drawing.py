@@ -1,4 +1,4 @@
-"""Programs and arguments for both tiers, of each kind of random programs that there is."""
+"""Programs and arguments for both targets, of each kind of random programs that there is."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.random_programs.deriving import derived
 from tests.random_programs.drawing import Program
 from tests.random_programs.running import built
 from tests.random_programs.statements import drawn
-from tests.tiers.comparing import Both, Verdict
+from tests.targets.comparing import Both, Verdict
 
 SIZES = (0, 1, 2, 7, 8, 9, 17)
 KINDS: dict[str, Callable[[int], Program]] = {
@@ -62,7 +62,7 @@ def whole(program: Program) -> list[Verdict]:
 
 
 def differing(kind: str, first: int, count: int) -> list[str]:
-    """The programs of a kind whose results differ between the tiers, and how."""
+    """The programs of a kind whose results differ between the targets, and how."""
     return [
         f"{seed}: {x.reason}"
         for seed in range(first, first + count)

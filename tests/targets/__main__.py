@@ -1,6 +1,6 @@
-"""A campaign: `python -m tests.tiers KIND FIRST COUNT`, where KIND is programs, graphs or loops.
+"""A campaign: `python -m tests.targets KIND FIRST COUNT`, where KIND is programs, graphs or loops.
 
-It says what came of the programs, and shows those in which the tiers differ.
+It says what came of the programs, and shows those in which the targets differ.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import traceback
 from collections import Counter
 
 from tests.random_programs.running import TooLong, limited
-from tests.tiers.comparing import Verdict
-from tests.tiers.drawing import KINDS, whole
+from tests.targets.comparing import Verdict
+from tests.targets.drawing import KINDS, whole
 
 SECONDS = 60
 """After how much time of the processor a program is given up."""

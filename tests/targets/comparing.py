@@ -9,9 +9,8 @@ import numpy as np
 
 import graphcore as gc
 from graphcore.backends import llvm_kernels
-from graphcore.backends.tiers import calls
 from tests.machine_code import build, kernels
-from tests.tiers import precise
+from tests.targets import precise
 
 Array = Any
 CLOSE = 4
@@ -36,13 +35,13 @@ class Verdict(NamedTuple):
 
 
 class Both:
-    """A compiled program in both tiers."""
+    """A compiled program in both targets."""
 
     def __init__(self, compiled: gc.Compiled) -> None:
         boundary = compiled._boundary
         self.graph, self.bind = compiled.stages["optimized"], boundary.bind
         self.unknowns: Sequence[str] = boundary.unknowns
-        self.calls: Callable[..., list[Array]] = calls(compiled._function, boundary)
+        self.calls: Callable[..., list[Array]] = compiled._program.prepare()
         self.native = build(compiled)
         self.whole = llvm_kernels.whole(kernels(compiled)) is not None
 

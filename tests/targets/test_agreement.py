@@ -7,8 +7,8 @@ import pytest
 
 import graphcore as gc
 from graphcore.backends import llvm_kernels
-from tests.tiers.comparing import Both, further
-from tests.tiers.drawing import differing
+from tests.targets.comparing import Both, further
+from tests.targets.drawing import differing
 
 pytestmark = pytest.mark.skipif(
     llvm_kernels.unavailable() is not None, reason=str(llvm_kernels.unavailable())
@@ -49,7 +49,7 @@ def test_a_value_that_is_not_a_number_is_no_other() -> None:
     assert "1 of 2 places" in further(x, y, y.astype(np.longdouble), [y.astype(np.longdouble)])
 
 
-def test_where_only_rounding_gives_a_number_the_tiers_are_compared() -> None:
+def test_where_only_rounding_gives_a_number_the_targets_are_compared() -> None:
     exact, y = np.array([np.nan], np.longdouble), np.array([5.0])
     apart = [np.array([value], np.longdouble) for value in (-200.0, 50.0, 1200.0)]
     alike = [y.astype(np.longdouble)] * 3

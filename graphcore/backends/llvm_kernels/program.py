@@ -1,0 +1,53 @@
+"""Programs of machine code, with NumPy calls between its kernels where an op has none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphcore.backends.numpy_backend import Kernels
+from graphcore.backends.numpy_backend.program import PythonProgram
+from graphcore.backends.target import Measured, Values
+from graphcore.ir.node import Node
+from graphcore.ir.provenance import described_by
+
+from . import build, hosted, text, whole
+from .machine import making
+
+
+class NativeProgram(PythonProgram):
+    """A graph as machine code: as one kernel, or as a function of NumPy calls and kernels."""
+
+    def kernels(self) -> Kernels:
+        """The function that makes machine code of kernels."""
+        return hosted
+
+    def make(self) -> Values:
+        """The function of a call's arguments."""
+        with making():
+            return build(self.graph, self.boundary.unknowns, self.boundary.bind)
+
+    def lines(self) -> Sequence[tuple[str, Sequence[Node]]]:
+        """Lines of pseudo-code, below the NumPy calls if there are some."""
+        from .pseudocode import pseudo_lines  # loaded at its first use
+
+        if whole(self.graph) is not None:
+            return pseudo_lines(self.graph)
+        with described_by(self.graph.trace):
+            kernels = [
+                line
+                for name, body in self.function.kernels.items()
+                for line in [("", ()), *pseudo_lines(body, name)]
+            ]
+        return [*self.function.source_lines(), *kernels]
+
+    def measure(self, given: Sequence[Any]) -> Measured:
+        """The program with meters in its kernels, and with a clock at its NumPy calls."""
+        from .measuring import measured  # loaded at its first use
+
+        return measured(self.graph, self.boundary, given)
+
+    @property
+    def llvm(self) -> str:
+        """The LLVM IR of all kernels, with the user's lines as comments."""
+        return text(self.graph, self.boundary.unknowns)

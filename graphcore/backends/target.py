@@ -1,0 +1,142 @@
+"""What runs programs: a `Target` makes a `Program` of a graph of plain ops.
+
+A new target is a class of each kind; docs/developers/adding_a_backend.md shows one of 100 lines.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
+
+import numpy.typing as npt
+
+from graphcore.inspection.profile import Found, Machine
+from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.graph import Graph
+from graphcore.ir.locks import new_lock
+from graphcore.ir.node import Node
+from graphcore.ir.provenance import described_by, user_line
+from graphcore.rewrites.pipeline import COMMON, Passes, without_collection
+
+from .boundary import Boundary
+
+Array: TypeAlias = npt.NDArray[Any]
+Values: TypeAlias = "Callable[..., list[Array]]"
+"""From the arguments of a call to the arrays of its results."""
+
+
+class Choice(NamedTuple):
+    """The target of a program and why it runs there; printed, it is a sentence."""
+
+    name: str
+    runs: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.runs}{self.why}"
+
+
+class Measured(Protocol):
+    """A program whose parts are measured while it runs."""
+
+    def measure(self) -> float:
+        """Measure a call once more; the seconds of the fastest so far."""
+
+    def collect(self, cost: float, machine: Machine, sizes: Mapping[str, int]) -> Found:
+        """What ran in the fastest call, which took `cost` seconds longer than usual."""
+
+
+class Program(ABC):
+    """A graph that runs on a target. Errors of its calls are raised in the user's words.
+
+    Attributes
+    ----------
+    graph
+        The graph of the last pass.
+    boundary
+        Checks the arguments of a call, and gives arrays and the sizes that `boundary.unknowns`
+        names.
+    """
+
+    def __init__(self, graph: Graph, boundary: Boundary) -> None:
+        self.graph, self.boundary = graph, boundary
+        self._lock = new_lock()
+        self._values: Values | None = None
+
+    def prepare(self) -> Values:
+        """The function that a call runs; its code is made when it is first asked for."""
+        with self._lock, without_collection(), described_by(self.graph.trace):
+            if self._values is None:
+                self._values = self.make()
+            return self._values
+
+    @abstractmethod
+    def make(self) -> Values:
+        """Make the function that a call runs: from arguments in order to arrays of its own."""
+
+    def lines(self) -> Sequence[tuple[str, Sequence[Node]]]:
+        """The source, line by line, each with the nodes that it computes."""
+        return []
+
+    def note(self, node: Node) -> str:
+        """What the printer adds to a node of the last stage, such as the buffer of its result."""
+        return ""
+
+    def measure(self, given: Sequence[Any]) -> Measured:
+        """The program as it is measured in calls with these arguments."""
+        raise unable("is not measured by step", "time its calls; NumPy calls are measured")
+
+    @property
+    def llvm(self) -> str:
+        """The LLVM IR that its machine code is made from."""
+        raise unable("has no LLVM IR", "compile it with native=True")
+
+    def file_text(self, arguments: Sequence[Any], results: Any) -> str:
+        """The program as a Python file of its own, for arguments and results of these forms."""
+        raise unable("cannot be one file", "compile it with native=False")
+
+
+class Target(ABC):
+    """A way to run programs.
+
+    Attributes
+    ----------
+    name
+        How `compile(..., target=name)` asks for it.
+    runs
+        What runs programs, in a few words: "NumPy calls".
+    shared, own
+        The passes before a graph is built: those of other targets too, then its own.
+    """
+
+    name: ClassVar[str]
+    runs: ClassVar[str]
+    shared: Passes = COMMON
+
+    @property
+    def own(self) -> Passes:
+        """The passes that serve this target alone; its graphs are given to `build` after these."""
+        return []
+
+    @property
+    def passes(self) -> Passes:
+        """All passes."""
+        return [*self.shared, *self.own]
+
+    def unavailable(self) -> str | None:
+        """Why it cannot run on this machine; None where it can."""
+        return None
+
+    def lacks(self, graph: Graph) -> Iterable[tuple[Node, str]]:
+        """The nodes of a graph after its passes that it cannot compute, each with the reason."""
+        return ()
+
+    @abstractmethod
+    def build(self, graph: Graph, boundary: Boundary) -> Program:
+        """The program of a graph after its passes; code may be made later, by the first call."""
+
+
+def unable(reason: str, cure: str) -> GraphTypeError:
+    """The error for a question that programs of a target do not answer."""
+    return GraphTypeError(f"the program {reason}\n  asked at {user_line()}\n  cure: {cure}")

@@ -1,0 +1,107 @@
+"""The targets of the library, and the rule by which one is chosen where none is asked for.
+
+The choice depends on the ops of a program and on the machine alone, neither on sizes nor on times:
+so equal calls give equal bits, from the first to the last.
+"""
+
+from __future__ import annotations
+
+from graphcore.ir.axes import Along, Matrices
+from graphcore.ir.graph import Graph, graphs
+from graphcore.ir.node import Node
+from graphcore.ir.op import Trait
+from graphcore.ops import leaf, tensor
+from graphcore.rewrites.pipeline import Passes
+
+from .boundary import Boundary
+from .target import Program, Target
+
+
+class NumPyCalls(Target):
+    """Python functions of NumPy and SciPy calls: on every machine, for every op."""
+
+    name, runs = "numpy", "NumPy calls"
+
+    @property
+    def own(self) -> Passes:
+        """Parts are added at their places, and constants computed."""
+        from .numpy_backend.passes import OWN
+
+        return OWN
+
+    def build(self, graph: Graph, boundary: Boundary) -> Program:
+        """A program of NumPy calls."""
+        from .numpy_backend.program import NumPyProgram
+
+        return NumPyProgram(graph, boundary)
+
+
+class MachineCode(Target):
+    """Machine code, with NumPy calls for the ops that have none; loaded when it is first used."""
+
+    name, runs = "native", "machine code"
+
+    @property
+    def own(self) -> Passes:
+        """Nodes are laid out, computed again where that is cheaper, and joined to kernels."""
+        from .llvm_kernels import OWN
+
+        return OWN
+
+    def unavailable(self) -> str | None:
+        """Why no machine code can run here; None where it can."""
+        from . import llvm_kernels
+
+        return llvm_kernels.unavailable()
+
+    def build(self, graph: Graph, boundary: Boundary) -> Program:
+        """A program of machine code."""
+        from .llvm_kernels.program import NativeProgram
+
+        return NativeProgram(graph, boundary)
+
+    def gains(self, graph: Graph) -> Node | None:
+        """The first node that a kernel computes and NumPy not as well; None if there is none.
+
+        Views, copies, sorts, transforms of rows, and single products and factorisations of matrices
+        are the same work, or the same routines of BLAS and LAPACK, for both.
+        """
+        if not (found := [node for node in graph.every_node() if not is_as_quick(node)]):
+            return None
+        from . import llvm_kernels
+
+        def computes(node: Node) -> bool:
+            within = [x for body in graphs(node) for x in body.every_node()]
+            return all(map(llvm_kernels.computes, (node, *within)))
+
+        return next(filter(computes, found), None)
+
+
+def is_as_quick(node: Node) -> bool:
+    """Whether NumPy calls are as quick as kernels for a node by itself."""
+    kind = node.op.axes
+    if isinstance(kind, Matrices):  # of a batch NumPy calls BLAS or LAPACK for each
+        single: bool = node.inputs[0].type.ndim == len(kind.given[0])
+        return single
+    if isinstance(kind, Along) and kind.moves:  # sorts, and transforms of rows
+        return True
+    return node.op in COPIES or bool(VIEWS & node.op.traits)
+
+
+VIEWS = {Trait.FREE, Trait.VIEW, Trait.EFFECT}
+COPIES = {
+    *(leaf.input_, leaf.as_size, leaf.tuple_),
+    *(tensor.pack, tensor.embed, tensor.overwrite, tensor.concat, tensor.gather),
+}
+
+NUMPY, NATIVE = NumPyCalls(), MachineCode()
+TARGETS: dict[str, Target] = {target.name: target for target in (NUMPY, NATIVE)}
+
+
+def target_by_rule(graph: Graph) -> tuple[Target, str]:
+    """The target of a graph after the shared passes, and why."""
+    if (node := NATIVE.gains(graph)) is None:
+        return NUMPY, ": machine code would gain nothing"
+    if why := NATIVE.unavailable():
+        return NUMPY, f": {why}"
+    return NATIVE, f", as kernels compute {node.said}"

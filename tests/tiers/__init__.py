@@ -1,1 +1,0 @@
-"""Programs in both tiers: NumPy calls and machine code, judged by a higher precision."""
