@@ -77,8 +77,6 @@ class Mismatch:
 
 RUNS = 3
 """How often rounding is measured."""
-MARGIN = 1000.0
-"""The differences that count are larger than the measured ones by this factor."""
 
 
 class Moved(Interpreter):
@@ -157,13 +155,15 @@ def find_mismatch(
 def differs(found: Array, meant: Array, near: Sequence[Array]) -> Mask:
     """Where a result is another one than what is meant, if that is finite, by more than rounding.
 
-    Nowhere if rounding decides its shape.
+    That is more than a quarter of the digits worse than what is measured, as another form may lose
+    some; of integers any other number. Nowhere if rounding decides the shape.
     """
     if any(x.shape != found.shape for x in (meant, *near)):
         return np.zeros(found.shape, bool)
     kind = np.complex128 if meant.dtype.kind == "c" else np.float64
     x, y, *others = (each.astype(kind) for each in (found, meant, *near))
-    eps = float(np.finfo(meant.dtype).eps) if meant.dtype.kind in "fc" else 0.0
+    eps = float(np.finfo(meant.dtype).eps) if meant.dtype.kind in "fc" else 1.0
     spread = np.nan_to_num(np.max([np.abs(other - y) for other in others], 0), nan=np.inf)
-    mask: Mask = np.isfinite(y) & ~(np.abs(x - y) <= MARGIN * (spread + eps * np.abs(y)))
+    rounded = eps * np.abs(y) if eps < 1 else 0.0
+    mask: Mask = np.isfinite(y) & ~(np.abs(x - y) <= eps**-0.25 * (spread + rounded))
     return mask

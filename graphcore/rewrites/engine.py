@@ -173,7 +173,8 @@ class RuleSet:
             try:
                 new = rule(node)
             except Exception as error:
-                error.add_note(f"in the rule {rule_name(rule)}, at {node.op.said} of {node.origin}")
+                where = f"in the rule {rule_name(rule)}, at {node.op.said} of {node.origin}"
+                error.add_note(f"{where}; rules build nodes by ops, as elementwise.exp(x)")
                 raise
             if new is not None and new is not node:
                 return rule, new
@@ -197,6 +198,9 @@ def on(*ops: Which, under: Iterable[Which] = ()) -> Callable[[Rule], Rule]:
         raise own_refusal("on", reason, "write @on(elementwise.log, under=[elementwise.cosh])")
 
     def enter(rule: Rule) -> Rule:
+        if "entry" in vars(rule):
+            cure = "name all ops in one: @on(elementwise.log, elementwise.log1p)"
+            raise own_refusal("on", f"{rule_name(rule)} stands under another one", cure)
         vars(rule)["entry"] = Entry(rule, frozenset(ops), frozenset(under))
         return rule
 

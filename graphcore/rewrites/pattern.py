@@ -61,6 +61,9 @@ class Pattern:
     def __mul__(self, other: Operand) -> Pattern:
         return pattern(elementwise.multiply, self, other)
 
+    def __rmul__(self, other: complex) -> Pattern:
+        return pattern(elementwise.multiply, other, self)
+
     def __truediv__(self, other: Operand) -> Pattern:
         return pattern(elementwise.divide, self, other)
 

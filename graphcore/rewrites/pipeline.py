@@ -255,6 +255,8 @@ class Own(NamedTuple):
 
     def into(self, passes: Passes) -> Passes:
         """The passes of a target with rules and passes of one's own."""
+        if not self.rules.entries and not self.passes:
+            return passes
         taken = {step.name for step in every_pass(passes)}
         if clash := [own.name for _, own in self.passes if own.name in taken]:
             cure = f"unregister({clash[0]!r}), and register it by another name"
@@ -265,15 +267,12 @@ class Own(NamedTuple):
 
     def applied(self, stages: Sequence[Stage]) -> Iterator[tuple[Own, Record]]:
         """Each rule and pass that changed a graph of these stages, with its first record."""
-        first = {record.rule: record for stage in stages[::-1] for record in stage.records[::-1]}
-        for entry in self.rules.entries:
-            if entry.rule in first:
-                yield Own(RuleSet([entry]), ()), first[entry.rule]
-        for after, own in self.passes:
-            for stage in stages:
-                if stage.change is own.change and stage.records:
-                    yield Own(RuleSet(), [(after, own)]), stage.records[0]
-                    break
+        rules = [(Own(RuleSet([entry]), ()), entry.rule) for entry in self.rules.entries]
+        passes = [(Own(RuleSet(), [each]), each[1].change) for each in self.passes]
+        for part, by in rules + passes:
+            made = (x for stage in stages for x in stage.records if by in (stage.change, x.rule))
+            if (first := next(made, None)) is not None:
+                yield part, first
 
     def at(self, step: Pass | Repeat) -> list[Any]:
         """What stands in the place of a pass: the pass, and those of one's own that follow it."""

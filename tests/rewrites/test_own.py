@@ -62,15 +62,16 @@ FORMS: dict[str, Any] = {
     "a function": [on(e.sin)(lambda node: e.cos(*node.inputs))],
     "a set": RuleSet([(P.sin(x), lambda x: e.cos(x))]),
     "a generator": ((P.sin(x), function) for function in [lambda x: e.cos(x)]),
+    "numbers before": [(2 * P.sin(x), lambda x: 2 * e.cos(x))],
 }
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_each_form_of_rules(form: str) -> None:
-    f = gc.compile([T], gc.sin(T), rules=FORMS[form], native=False)
-    np.testing.assert_array_equal(f(AT), np.cos(AT))
-    g = gc.compile([T], gc.sin(T), native=False)
-    np.testing.assert_array_equal(g(AT), np.sin(AT))
+    f = gc.compile([T], 2 * gc.sin(T), rules=FORMS[form], native=False)
+    np.testing.assert_array_equal(f(AT), 2 * np.cos(AT))
+    g = gc.compile([T], 2 * gc.sin(T), native=False)
+    np.testing.assert_array_equal(g(AT), 2 * np.sin(AT))
 
 
 def test_rules_of_ones_own_are_tried_first_and_differentiated() -> None:
@@ -97,6 +98,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "a variable alone": (lambda: RuleSet([(x, lambda x: x)]), "is not a rule"),
     "other variables": (lambda: RuleSet([(P.sin(x), lambda z: z)]), r"sin\(x\) binds x; its"),
+    "a function twice": (lambda: on(e.sin)(on(e.cos)(lambda node: node)), "under another one"),
     "no op": (lambda: on(), "there is no op"),
     "the name of an op": (lambda: on("log"), "'log' is not an op"),
     "an op that is lowered": (
@@ -323,3 +325,14 @@ def test_rounding_decides_a_position_or_a_shape() -> None:
     where = gc.ceil(ROOT).astype("int64")
     assert found(T.isel(time=where), [EXACT], [0.0, 1.0, 2.0]) is None
     assert found(T[ROOT > 1.0], [EXACT], [0.0, 1.0, 2.0]) is None
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "complex128"])
+def test_rounding_is_measured_in_the_dtype_of_a_result(dtype: str) -> None:
+    """exp(x) exp(x) = exp(2 x) loses some digits, and exp(2.1 x) is another number."""
+    given = gc.tensor("t", {"time": None}, dtype=dtype)
+    at = np.linspace(-3, 4, 50).astype(dtype)
+    value = gc.exp(given) * gc.exp(given)
+    for right, fine in ((lambda x: e.exp(2 * x), True), (lambda x: e.exp(2.1 * x), False)):
+        rules = [(P.exp(x) * P.exp(x), right), (P.square(P.exp(x)), right)]
+        assert (found(value, rules, at, given) is None) == fine
