@@ -225,7 +225,7 @@ sqrtm = matrices(
     "principal square root of a matrix; nan where it is not real",
 )
 
-# Factors that ops on one matrix share, found by a last pass: `rewrites/shared_factors.py`.
+# Factors that ops on one matrix share, or the steps of a loop: `rewrites/shared_factors.py`.
 lu_factor = matrices(
     "lu_factor",
     "n n -> n n, n",

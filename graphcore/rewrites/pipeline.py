@@ -35,7 +35,7 @@ from .loops import hoist, merge_loops, prune_loops, save_for_pullbacks, tidy_bod
 from .lower import lower_names
 from .orders import join_contractions
 from .scales import scale_less
-from .shared_factors import share_factors
+from .shared_factors import factor_before_loops, share_factors
 from .shields import drop_shields
 from .stabilise import stabilise
 from .structure import structure
@@ -155,6 +155,7 @@ COMMON: Passes = [
     Pass("loops merged", where(LOOPS, merge_loops), EXPANDED),
     Pass("steps recorded", where(LOOPS, save_for_pullbacks), EXPANDED),
     Pass("bodies tidied", where(LOOPS, tidy_bodies), EXPANDED),
+    Pass("factored before loops", factor_before_loops, EXPANDED),
     moved_out,
     products,
     # Matrix products make views of captured values, which are moved out of loops again.

@@ -1,18 +1,22 @@
-"""Each matrix is factored once: all ops that need its factors, or a part of them, share them."""
+"""Each matrix is factored once: all ops and all steps that need its factors share them."""
 
 from __future__ import annotations
 
 from collections import Counter
 
 from graphcore.analysis.matrices import DEFINITE, facts, matrix_of
-from graphcore.ir.graph import Graph
+from graphcore.ir.graph import Graph, with_graphs
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
 from graphcore.ir.sizes import lower_bound
+from graphcore.ir.trace import Rule
+from graphcore.ir.transform import transform
 from graphcore.ops import leaf, linalg, tensor
+from graphcore.ops.control import LOOPS, Loop
 from graphcore.ops.elementwise import conjugate, log, square
 
 from .engine import Conversion, convert
+from .loops.placement import Steps
 from .matrices import diagonal, eye_like, h, real_part
 from .plain import cast, full, pick, sum_over
 
@@ -73,6 +77,43 @@ def by_cholesky(node: Node, check: bool, transposed: bool, a: Node, *rest: Node)
     return leaf.tuple_(full(1, a.type.dtype), 2 * sum_over(log(values), (axis,)))
 
 
+def by_lu(node: Node, check: bool, transposed: bool, a: Node, *rest: Node) -> Node:
+    """a = p l u, of which a solution takes two substitutions, and a determinant diag(u)"""
+    several = linalg.lu_factor(a)
+    packed, exchanges = several[0], several[1]
+    if node.op is linalg.det:
+        return linalg.lu_det(packed, exchanges)
+    if node.op is linalg.slogdet:
+        return linalg.lu_slogdet(packed, exchanges)
+    b = rest[0] if rest else eye_like(a)
+    return linalg.lu_solve(packed, exchanges, b, transposed=transposed, check=check)
+
+
+def factor_before_loops(graph: Graph) -> Graph:
+    """Solves of a matrix that is the same at all steps are by its factors, which leave the loop.
+
+    A singular matrix is still an error of a step: the factors of any matrix can be computed.
+    """
+    if linalg.solve not in graph.ops() or LOOPS.isdisjoint(graph.ops()):
+        return graph
+
+    def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node]:
+        new = Node(node.op, inputs, with_graphs(node, factor_before_loops))
+        loop = Loop.of(new)
+        steps = Steps(loop, new.attrs["body"])
+
+        def by_factors(x: Node, operands: tuple[Node, ...]) -> tuple[Rule, Node] | None:
+            if steps.varies(x.inputs[0]) or not is_worth(x.inputs[0]):
+                return None
+            a, transposed = matrix_of(operands[0])
+            return by_lu, by_lu(x, x.attrs["check"], transposed, a, operands[1])
+
+        body = transform(Graph((), loop.roots), by_factors, at={linalg.solve})
+        return factor_before_loops, loop.with_roots(body.outputs).build()
+
+    return transform(graph, visit, at=LOOPS, bodies=factor_before_loops)
+
+
 def with_one_factor(graph: Graph) -> Graph:
     """Solves and determinants of one matrix share its Cholesky factor, or its LU factors.
 
@@ -86,23 +127,17 @@ def with_one_factor(graph: Graph) -> Graph:
             met[key] += 1
             if node.attrs.get("check"):
                 checked.add(key)
+        elif node.op is linalg.lu_factor:  # of a loop
+            met[node.inputs[0]] += 1
 
-    def by_lu(node: Node, x: Node, *rest: Node) -> Node:
+    def by_factors(node: Node, x: Node, *rest: Node) -> Node:
         key, transposed = matrix_of(node.inputs[0])
         a = matrix_of(x)[0] if transposed else x
         if key in met and DEFINITE in facts(key):
             return by_cholesky(node, key in checked, transposed, a, *rest)
         if met[key] < 2:
             return node.with_inputs(x, *rest)
-        several = linalg.lu_factor(a)
-        packed, exchanges = several[0], several[1]
-        if node.op is linalg.det:
-            return linalg.lu_det(packed, exchanges)
-        if node.op is linalg.slogdet:
-            return linalg.lu_slogdet(packed, exchanges)
-        b = rest[0] if rest else eye_like(x)
-        how = {"transposed": transposed, "check": key in checked}
-        return linalg.lu_solve(packed, exchanges, b, **how)
+        return by_lu(node, key in checked, transposed, a, *rest)
 
-    rules: dict[Op, Conversion] = {**dict.fromkeys(BY_LU, by_lu), leaf.project: pick}
+    rules: dict[Op, Conversion] = {**dict.fromkeys(BY_LU, by_factors), leaf.project: pick}
     return convert(graph, rules)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from graphcore.backends.numpy_backend.linalg import SINGULAR
+from graphcore.ir.dtypes import INT
 from graphcore.ir.node import Node
 from graphcore.ir.types import TensorType
 from graphcore.ops import elementwise as e
@@ -161,7 +162,7 @@ def solve(w: Writer, node: Node, homes: Homes) -> None:
             return ()
 
         def lost() -> Sequence[Value]:
-            known = node.inputs if getrf else ()
+            known = [x for x in node.inputs if x.type.dtype != INT]
             without_result(w, node, SINGULAR, index, own, known)
             return ()
 

@@ -402,10 +402,13 @@ def lu_solve(packed: Array, exchanges: Array, b: Array, *, transposed: bool, che
         if not b[at].size:
             continue
         regular = np.diagonal(packed[at]).all()
-        if check and not regular:
+        if regular:
+            factors = packed[at].T, exchanges[at]
+            found[at], _ = getrs(*factors, b[at], trans=int(not transposed))
+        elif check and np.isfinite(packed[at]).all() and np.isfinite(b[at]).all():
             raise MatrixError(SINGULAR, at)
-        x, _ = getrs(packed[at].T, exchanges[at], b[at], trans=int(not transposed))
-        found[at] = x if regular else np.nan
+        else:
+            found[at] = np.nan
     return found
 
 

@@ -46,7 +46,8 @@ def solve(a: Operand, b: Operand, dims: Sequence[str] = ROW_COL, *, check: bool 
     """Solution of `a x = b`: `b` has the dim of the rows of `a`, `x` that of its columns.
 
     All other dims are batch, and align by name: those that only `b` has are several right-hand
-    sides of one matrix, which is factored once.
+    sides of one matrix, which is factored once. So is a matrix that is the same at all steps of a
+    loop.
 
     GraphError if a matrix is singular, at the call, unless `check` is False; or if `b` has the dim
     of the columns of `a`.

@@ -55,27 +55,16 @@ class Sum(NamedTuple):
     views: Sequence[Node]
 
 
-class Placement:
-    """Where the nodes of a body are computed.
+class Steps:
+    """The nodes that each step of a loop computes; `once` are the same at all steps.
 
-    `once` and `before` are computed before the loop, once and of all steps; `before` has the params
-    of sequences as well. Steps record the values `recorded`. Of these, and of `before`, results are
-    computed `after` the loop: for each the nearest nodes given; and so are the `sums`, by the param
-    of their carry. All else is computed at each step.
+    These can be computed outside of the loop.
     """
 
     def __init__(self, loop: Loop, body: Graph) -> None:
         self.loop, self.trip_counts = loop, trip_counts_inside(body)
         self.nodes = toposort(loop.roots)
         self.once = self.computed_once()
-        self.before = dict.fromkeys(loop.params.sequences)
-        self.recorded = dict.fromkeys(loop.results)
-        self.after: dict[Node, list[Node]] = {}
-        self.sums: dict[Node, Sum] = {}
-        if loop.op is control.scan:
-            self.place_before()
-            self.place_results()
-            self.place_sums()
 
     def varies(self, node: Node) -> bool:
         """Whether a value differs from step to step."""
@@ -84,16 +73,6 @@ class Placement:
     def is_free(self, node: Node) -> bool:
         """Whether a value is made of nothing, not even of a size that each step finds anew."""
         return Trait.FREE in node.op.traits and not depends_on(node, self.trip_counts)
-
-    def at_once(self, node: Node) -> bool:
-        """Whether an op can be computed of all steps at once.
-
-        What may raise stays in the loop, so that the error says in which step.
-        """
-        stays = depends_on(node, self.trip_counts) or refuses(node) or has_effect(node)
-        return works_on_all_steps(node) and not stays
-
-    # ---- before the loop
 
     def computed_anyway(self) -> set[Node]:
         """The nodes that are computed at least once."""
@@ -115,6 +94,37 @@ class Placement:
             if known and (node in sure or not refuses(node)):
                 found.add(node)
         return found
+
+
+class Placement(Steps):
+    """Where the nodes of a body are computed.
+
+    `once` and `before` are computed before the loop, once and of all steps; `before` has the params
+    of sequences as well. Steps record the values `recorded`. Of these, and of `before`, results are
+    computed `after` the loop: for each the nearest nodes given; and so are the `sums`, by the param
+    of their carry. All else is computed at each step.
+    """
+
+    def __init__(self, loop: Loop, body: Graph) -> None:
+        super().__init__(loop, body)
+        self.before = dict.fromkeys(loop.params.sequences)
+        self.recorded = dict.fromkeys(loop.results)
+        self.after: dict[Node, list[Node]] = {}
+        self.sums: dict[Node, Sum] = {}
+        if loop.op is control.scan:
+            self.place_before()
+            self.place_results()
+            self.place_sums()
+
+    def at_once(self, node: Node) -> bool:
+        """Whether an op can be computed of all steps at once.
+
+        What may raise stays in the loop, so that the error says in which step.
+        """
+        stays = depends_on(node, self.trip_counts) or refuses(node) or has_effect(node)
+        return works_on_all_steps(node) and not stays
+
+    # ---- before the loop
 
     def place_before(self) -> None:
         """f(x[t], k), where values of all steps take but a few times the memory of operands."""
