@@ -5,19 +5,24 @@ A matrix is the last two axes of a node; all axes before them are batch.
 
 from __future__ import annotations
 
-from enum import Enum, auto
+from collections.abc import Sequence
+from enum import IntEnum, auto
 
 import numpy as np
 
-from graphcore.ir.node import Node
+from graphcore.ir.axes import values
+from graphcore.ir.graph import Graph
+from graphcore.ir.node import OPS, Node
+from graphcore.ir.op import Op
 from graphcore.ir.sizes import lower_bound
-from graphcore.ir.trace import known_facts
+from graphcore.ir.types import TensorType
 from graphcore.ops import elementwise, leaf, linalg, tensor
 
+from .dataflow import ASKED, STRUCTURE, Forward, Operands
 from .values import is_real, is_zero
 
 
-class Fact(Enum):
+class Fact(IntEnum):
     """A property that the matrices in the last two axes of a node may be known to have."""
 
     LOWER = auto()
@@ -39,21 +44,6 @@ NONE: frozenset[Fact] = frozenset()
 Facts = frozenset[Fact]
 
 
-def facts(x: Node) -> Facts:
-    """Everything known of `x`, from the op that made it and the facts about its operands."""
-    stack = [x]
-    known = known_facts("facts about matrices")
-    while x not in known:
-        node = stack[-1]
-        waiting = [y for y in node.inputs if y not in known] if node.op in THROUGH else []
-        if waiting:
-            stack.extend(waiting)
-        else:
-            known[stack.pop()] = node_facts(node)
-    facts: Facts = known[x]
-    return facts
-
-
 THROUGH = frozenset(
     {
         *(linalg.inv, linalg.expm, tensor.transpose, tensor.expand),
@@ -64,63 +54,98 @@ THROUGH = frozenset(
 )
 """Ops whose facts follow from those of their operands."""
 
+MAKES = frozenset({leaf.full, linalg.cholesky, tensor.einsum, tensor.matmul})
+"""Ops whose facts do not."""
+ASKING = frozenset(op for op in OPS.values() if op.dialect == "linalg")
 
-def node_facts(x: Node) -> Facts:
-    """The facts about `x`, once those about its operands are known."""
+
+ORTHOGONAL = frozenset({UNITARY})
+PARTS: dict[Op, Sequence[Facts]] = {
+    linalg.qr: (ORTHOGONAL, frozenset({UPPER})),
+    linalg.qr_complete: (ORTHOGONAL, frozenset({UPPER})),
+    linalg.lu: (NONE, frozenset({LOWER}), frozenset({UPPER})),
+    linalg.svd: (ORTHOGONAL, NONE, ORTHOGONAL),
+    linalg.svd_full: (ORTHOGONAL, NONE, ORTHOGONAL),
+    linalg.eigh: (NONE, ORTHOGONAL),
+}
+"""Facts about the results of factorisations; a factor is unitary only if it is square."""
+
+
+class MatrixFacts(Forward[Facts]):
+    """Which facts hold of matrices, in loops as well; they become fewer where values are joined."""
+
+    subject = "facts about matrices"
+    unknown = weakest = NONE
+
+    def join(self, node: Node, several: Sequence[Facts]) -> Facts:
+        """What holds of all."""
+        return frozenset.intersection(*several)
+
+    def matters(self, graph: Graph) -> bool:
+        """Rules ask about operands of matrix ops."""
+        return not ASKING.isdisjoint(graph.ops())
+
+    def reads(self, node: Node) -> Sequence[Node]:
+        """Of most ops nothing is known, whatever their operands are."""
+        return node.inputs if node.op in THROUGH or node.op in STRUCTURE else ()
+
+    def one_step(self, node: Node, x: Node, fact: Facts) -> Facts:
+        """An element has the matrices of its sequence, whose first axis must be none of theirs."""
+        return fact if x.type.ndim > 2 and node.attrs["dim"] is None else NONE
+
+    def of_node(self, node: Node, given: Operands[Facts]) -> Sequence[Facts]:
+        """The facts about each result, by the op that made it."""
+        if (parts := PARTS.get(node.op)) is not None:
+            pairs = zip(node.type.items, parts, strict=True)
+            return [facts if is_square(type) else facts - ORTHOGONAL for type, facts in pairs]
+        if node.op in THROUGH or node.op in MAKES:
+            return (node_facts(node, *self.each(node, given)),)
+        return (NONE,) * len(values(node.type))
+
+
+def node_facts(x: Node, of: Facts = NONE, other: Facts = NONE, *more: Facts) -> Facts:
+    """The facts about `x`, given those about its operands."""
     match x:
+        case Node(leaf.full) if is_zero(x) and is_square(x.type):
+            return DIAGONAL | {HERMITIAN, SEMIDEFINITE}
         case Node(linalg.cholesky):
             return frozenset({LOWER})
-        case Node(leaf.project, [several], {"index": index}):
-            return PARTS.get((several.op, index), NONE) - (NONE if is_square(x) else {UNITARY})
-        case Node(linalg.inv, [a]):
-            return facts(a)
-        case Node(tensor.transpose, [a], {"perm": perm}) if swaps(perm):
-            return transposed_facts(facts(a))
-        case Node(elementwise.conjugate, [a]):
-            return facts(a)
-        case Node(tensor.expand, [a], {"axes": axes}) if max(axes) < x.type.ndim - 2:
-            return facts(a)
+        case Node(linalg.inv | elementwise.conjugate):
+            return of
+        case Node(tensor.transpose, _, {"perm": perm}) if swaps(perm):
+            return transposed_facts(of)
+        case Node(tensor.expand, _, {"axes": axes}) if max(axes) < x.type.ndim - 2:
+            return of
         case Node(elementwise.cast | elementwise.real, [a]):
-            return DIAGONAL | POSITIVE if left_by(a) == DIAGONAL else facts(a) - lost_facts(a, x)
+            return DIAGONAL | POSITIVE if left_by(a) == DIAGONAL else of - lost_facts(a, x)
         case Node(elementwise.where, [mask, a, zero]) if is_zero(zero):
-            return masked_facts(mask, a)
-        case Node(elementwise.negative, [a]):
-            return facts(a) - {SEMIDEFINITE, DEFINITE}
-        case Node(elementwise.add, [a, b]):
-            both = facts(a) & facts(b) - {UNITARY, DEFINITE}
-            definite = SEMIDEFINITE in both and DEFINITE in facts(a) | facts(b)
+            return masked_facts(mask, a, other)
+        case Node(elementwise.negative):
+            return of - {SEMIDEFINITE, DEFINITE}
+        case Node(elementwise.add):
+            both = of & other - {UNITARY, DEFINITE}
+            definite = SEMIDEFINITE in both and DEFINITE in of | other
             return both | ({DEFINITE} if definite else NONE)
-        case Node(elementwise.subtract, [a, b]):
-            return facts(a) & facts(b) - {UNITARY, SEMIDEFINITE, DEFINITE}
+        case Node(elementwise.subtract):
+            return of & other - {UNITARY, SEMIDEFINITE, DEFINITE}
         case Node(elementwise.multiply, [a, b]):
-            return scaled_facts(a, b) or scaled_facts(b, a)
-        case Node(elementwise.divide, [a, b]):
-            return facts(a) - {UNITARY} if is_positive(one_number(b), zero=True) else NONE
+            return scaled_facts(of, b) or scaled_facts(other, a)
+        case Node(elementwise.divide, [_, b]):
+            return of - {UNITARY} if is_positive(one_number(b), zero=True) else NONE
         case Node(tensor.einsum, [a, b]) if conjugates(a, b):
             return gram(x)
         case Node(tensor.matmul, [a, b]):
             (a, left), (b, right) = matrix_of(a), matrix_of(b)
             if left != right and conjugates(a, b):
                 return frozenset({HERMITIAN, SEMIDEFINITE})
-        case Node(linalg.expm, [a]) if HERMITIAN in facts(a):
+        case Node(linalg.expm) if HERMITIAN in of:
             return POSITIVE
     return NONE
 
 
-PARTS: dict[tuple[object, int], Facts] = {
-    (linalg.qr, 0): frozenset({UNITARY}),
-    (linalg.qr, 1): frozenset({UPPER}),
-    (linalg.qr_complete, 0): frozenset({UNITARY}),
-    (linalg.qr_complete, 1): frozenset({UPPER}),
-    (linalg.lu, 1): frozenset({LOWER}),
-    (linalg.lu, 2): frozenset({UPPER}),
-    (linalg.svd, 0): frozenset({UNITARY}),
-    (linalg.svd, 2): frozenset({UNITARY}),
-    (linalg.svd_full, 0): frozenset({UNITARY}),
-    (linalg.svd_full, 2): frozenset({UNITARY}),
-    (linalg.eigh, 1): frozenset({UNITARY}),
-}
-"""Facts about the results of factorisations; a factor is unitary only if it is square."""
+def facts(x: Node) -> Facts:
+    """Everything known of `x`, from the op that made it and the facts about its operands."""
+    return MATRICES.facts(x)[0]
 
 
 def lost_facts(a: Node, x: Node) -> Facts:
@@ -132,9 +157,9 @@ def lost_facts(a: Node, x: Node) -> Facts:
     return frozenset({UNITARY}) if source.kind == "c" and target.kind == "f" else NONE
 
 
-def is_square(x: Node) -> bool:
-    """Whether `x` is known to have as many rows as columns."""
-    return bool(x.type.ndim > 1 and x.type.shape[-1] == x.type.shape[-2])
+def is_square(type: TensorType) -> bool:
+    """Whether a matrix is known to have as many rows as columns."""
+    return bool(type.ndim > 1 and type.shape[-1] == type.shape[-2])
 
 
 def swaps(perm: tuple[int, ...]) -> bool:
@@ -156,11 +181,11 @@ def transposed_facts(known: Facts) -> Facts:
     return frozenset(other.get(fact, fact) for fact in known)
 
 
-def masked_facts(mask: Node, a: Node) -> Facts:
+def masked_facts(mask: Node, a: Node, known: Facts) -> Facts:
     """The facts about the matrix that is `a` where a mask of positions holds, and 0 elsewhere."""
     left = left_by(mask)
     if left != DIAGONAL:
-        return left | facts(a) & DIAGONAL
+        return left | known & DIAGONAL
     positive = a.op is leaf.full and is_real(a) and a.attrs["value"].array > 0
     return left | (POSITIVE if positive else {HERMITIAN} if is_real(a) else NONE)
 
@@ -204,12 +229,12 @@ def walks(x: Node) -> int | None:
     return None
 
 
-def scaled_facts(a: Node, factor: Node) -> Facts:
-    """The facts about `a` times `factor`; most hold only if it is one number for each matrix."""
+def scaled_facts(known: Facts, factor: Node) -> Facts:
+    """The facts about a matrix times `factor`; most hold only for one number for each matrix."""
     number = one_number(factor)
     if number is None:
-        return facts(a) & DIAGONAL
-    known = facts(a) - {UNITARY}
+        return known & DIAGONAL
+    known = known - {UNITARY}
     if is_positive(number):
         return known
     real = is_real(number) or (number.op is leaf.full and np.imag(number.attrs["value"].array) == 0)
@@ -251,3 +276,7 @@ def gram(x: Node) -> Facts:
     if i == j or tuple(swap.get(letter, letter) for letter in left) != tuple(right):
         return NONE
     return frozenset({HERMITIAN} if i in left and j in left else {HERMITIAN, SEMIDEFINITE})
+
+
+MATRICES = MatrixFacts()
+ASKED.append(MATRICES)

@@ -7,9 +7,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from graphcore.ir.axes import values
+from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node, unwrap
 from graphcore.ir.op import Op, Trait
-from graphcore.ops import elementwise, leaf, tensor
+from graphcore.ops import autodiff, elementwise, leaf, tensor
+
+from .dataflow import ASKED, STRUCTURE, Forward, Operands
 
 
 def is_zero(x: Node) -> bool:
@@ -54,20 +58,55 @@ LARGE = 1e30
 """A bound that is finite in every float dtype but half precision, whose range no user relies on."""
 
 
-def bound_of(x: Node, depth: int = 8) -> float:
-    """No element of `x` is larger in magnitude; infinite where nothing is known, or nan may be."""
+class Bounds(Forward[float]):
+    """Numbers that no element is larger than in magnitude; infinite where it may be, or be nan.
+
+    A carry that grows is not bounded, however little it grows.
+    """
+
+    subject = "bounds"
+    unknown = weakest = np.inf
+
+    def matters(self, graph: Graph) -> bool:
+        """Rules ask what multiplies a cotangent, a term of a sum or a scale."""
+        return not ASKING.isdisjoint(graph.ops())
+
+    def join(self, node: Node, several: Sequence[float]) -> float:
+        """The first, which is that of the start, if it bounds the others."""
+        first, *others = several
+        return first if max(others) <= first else np.inf
+
+    def chosen(self, node: Node, index: float, several: Sequence[float]) -> float:
+        """The largest of all branches."""
+        return max(several)
+
+    def reads(self, node: Node) -> Sequence[Node]:
+        """Of most ops nothing is known, whatever their operands are."""
+        return node.inputs if node.op in BOUNDED or node.op in STRUCTURE else ()
+
+    def of_node(self, node: Node, given: Operands[float]) -> Sequence[float]:
+        """The bound of each result; integers may overflow."""
+        if Trait.KNOWN in node.op.traits:
+            return (node.attrs["value"].largest,)
+        if node.op not in BOUNDED or node.type.dtype.kind not in "fc":
+            return (np.inf,) * len(values(node.type))
+        pairs = zip(node.inputs, self.each(node, given), strict=True)
+        is_cast = node.op is elementwise.cast
+        own = [within(x, y) for x, y in pairs if is_cast or x.type.dtype.kind != "b"]
+        return (BOUNDED[node.op](*own),)
+
+
+def within(x: Node, bound: float) -> float:
+    """The bound of `x`, which its dtype bounds as well."""
     kind = x.type.dtype.kind
-    if Trait.KNOWN in x.op.traits:
-        largest: float = x.attrs["value"].largest
-        return largest
-    if kind == "b":
-        return 1.0
     if kind in "iu":
-        return float(np.iinfo(x.type.dtype).max)
-    if depth and x.op in BOUNDED:
-        operands = [y for y in x.inputs if y.type.dtype.kind != "b" or x.op is elementwise.cast]
-        return BOUNDED[x.op](*[bound_of(y, depth - 1) for y in operands])
-    return np.inf
+        return min(bound, float(np.iinfo(x.type.dtype).max))
+    return min(bound, 1.0) if kind == "b" else bound
+
+
+def bound_of(x: Node) -> float:
+    """No element of `x` is larger in magnitude; infinite where nothing is known, or nan may be."""
+    return within(x, BOUNDS.facts(x)[0])
 
 
 BOUNDED: dict[Op, Callable[..., float]] = {
@@ -82,6 +121,12 @@ BOUNDED: dict[Op, Callable[..., float]] = {
     tensor.transpose: float,
 }
 """The bound of a result, computed from the bounds of its operands, conditions excepted."""
+
+ASKING = autodiff.LAZY | {tensor.absorb, tensor.sum_, tensor.einsum, tensor.matvec, tensor.vecdot}
+"""Ops whose rules ask for bounds."""
+
+BOUNDS = Bounds()
+ASKED.append(BOUNDS)
 
 
 def is_normal(value: np.ndarray) -> bool:

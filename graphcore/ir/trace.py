@@ -5,7 +5,7 @@ from __future__ import annotations
 import linecache
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
 from .help_text import fields
@@ -13,6 +13,11 @@ from .node import Node
 from .provenance import NOWHERE, Asked, Origin, basename, state
 
 Rule = Callable[..., Any]
+Given = frozenset[tuple[str | None, Node, Any]]
+"""What is known of params: the subject, the param and the fact."""
+Facts = dict[object, dict[Any, Any]]
+"""Facts by subject, mostly about nodes."""
+Held = TypeVar("Held")
 Labels = tuple[str | None, ...]
 
 
@@ -68,10 +73,14 @@ class Trace:
     known
         Facts that rules and analyses have found, mostly about nodes, by subject, while the passes
         run. For a set of rules these are normal forms: a rule sees nothing but its node, so that a
-        node has one normal form in all passes that apply these rules.
+        node has one normal form in all passes that apply these rules. A body has facts of its own
+        where more is known of its params.
     """
 
-    __slots__ = ("asked", "known", "labels", "lines", "moves", "records", "sources")
+    __slots__ = ("_tables", "asked", "known", "labels", "lines", "moves", "records", "sources")
+    inside: ClassVar[Callable[[Trace, Node, Any], Given]]
+    """The function that says what is known of the params of a graph that a node holds; `analysis`
+    sets it, as `ir` imports no other part."""
 
     def __init__(self, lines: Mapping[Node, Origin] = {}) -> None:
         self.lines: dict[Node, Origin] = dict(lines)
@@ -80,13 +89,40 @@ class Trace:
         self.asked: dict[Asked, Origin] = {}
         self.records: list[Record] = []
         self.moves: list[list[tuple[Node, Node]]] = [[]]
-        self.known: dict[object, dict[Any, Any]] = {}
+        self.known: Facts = {}
+        self._tables: dict[Given, Facts] = {frozenset(): self.known}
 
     def origin(self, node: Node) -> Origin:
         """The user's line that a node goes back to."""
         if (found := self.lines.get(node)) is None:
             found = self.lines[node] = self.line_of(self.sources.get(node)) or node.last_line
         return found
+
+    def tables(self, given: Given) -> Facts:
+        """The facts found where this is known of params."""
+        if (found := self._tables.get(given)) is None:
+            found = self._tables[given] = {}
+            for subject, param, fact in given:
+                found.setdefault(subject, {})[param] = fact
+        return found
+
+    def enter(self, node: Node, change: Callable[[Held], Held]) -> Callable[[Held], Held]:
+        """The change of graphs that a node holds, made while facts about its operands are known."""
+
+        def change_inside(held: Held) -> Held:
+            before = self.known
+            self.known = self.tables(Trace.inside(self, node, held))
+            try:
+                return change(held)
+            finally:
+                self.known = before
+
+        return change_inside
+
+    def forget(self) -> None:
+        """Forget the facts, which serve the passes alone."""
+        self._tables.clear()
+        self.known.clear()
 
     def line_of(self, source: Any) -> Origin | None:
         """The user's line that a source goes back to, if it is known."""

@@ -144,7 +144,7 @@ def former(
                 raise misfit_error(rule, node, new)
             records.append(Record(rule, node, new))
         elif bodies is not None and op.dialect in HOLDING:
-            new = Node(op, inputs, with_graphs(node, bodies))
+            new = Node(op, inputs, with_graphs(node, trace.enter(node, bodies)))
         elif changed:
             new = Node(op, inputs, node.attrs)
         else:

@@ -333,7 +333,7 @@ def run(graph: Graph, passes: Passes, before: Sequence[Stage] = ()) -> list[Stag
     trace = graph.trace or Trace(graph.lines())
     with tracing(trace):
         follow(graph, passes, trace, found)
-    trace.known.clear()
+    trace.forget()
     return found
 
 
