@@ -46,7 +46,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--poison", action="store_true", help="check who shares memory with whom")
     parser.addoption("--native", action="store_true", help="run machine code where there is some")
     parser.addoption("--checked", action="store_true", help="and check each place it accesses")
-    parser.addoption("--by-rule", action="store_true", help="choose targets as for users")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -64,16 +63,12 @@ def pytest_collection() -> Iterator[None]:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Tests are of values, not of a target: what says none is NumPy calls, which are made sooner.
 
-    Examples of docs, those that are marked `by_rule`, and all with `--by-rule`, get the target that
-    users get.
+    Examples of docs, and tests that are marked `by_rule`, get the target that users get.
     """
     from tests.machine_code import rule
 
-    rule.is_on = (
-        isinstance(item, pytest.DoctestItem)
-        or item.get_closest_marker("by_rule") is not None
-        or item.config.getoption("--by-rule")
-    )
+    example = isinstance(item, pytest.DoctestItem)
+    rule.is_on = example or item.get_closest_marker("by_rule") is not None
 
 
 def wants_native(config: pytest.Config) -> bool:
