@@ -8,6 +8,7 @@ from typing import Any, overload
 from graphcore.frontend.core.arguments import mapping
 from graphcore.frontend.core.base import Base, brief, type_refusal
 from graphcore.frontend.core.calls import reword_errors
+from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.trees import Tree, flatten
 from graphcore.frontend.tensor import Tensor, Values
 from graphcore.ir.node import Node
@@ -25,24 +26,19 @@ def evaluate(tree: dict[K, Tensor], values: Values | None = ...) -> dict[K, Arra
 @overload
 def evaluate(tree: Tree, values: Values | None = ...) -> Any: ...
 @reword_errors
+@parameters(
+    tree="A tensor, or nested lists, tuples and dicts of them, which the result mirrors.",
+    values="An array for each input that is needed, by tensor or by name. For an inner tensor the "
+    "given value takes the place of the computed one.",
+)
 def evaluate(tree: Tree, values: Values | None = None) -> Tree:
     """The values of tensors as arrays, for given values of the inputs.
 
     Everything is compiled anew, for NumPy alone: to compute the same more than once, use `compile`
     or `function`.
 
-    Parameters
-    ----------
-    tree
-        A tensor, or nested lists, tuples and dicts of them, which the result mirrors.
-    values
-        An array for each input that is needed, by tensor or by name. For an inner tensor the
-        given value takes the place of the computed one.
-
     GraphError if a value is missing or does not fit, or if no input has a given name.
 
-    Examples
-    --------
     >>> x = gc.tensor("x", {"row": None})
     >>> h = x + 1
     >>> gc.evaluate({"h": h, "total": h.sum()}, {x: [1.0, 2.0]})

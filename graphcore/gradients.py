@@ -12,6 +12,7 @@ from graphcore.backends.argument_checks import join_names
 from graphcore.compiled import Compiled, compile
 from graphcore.frontend.core.base import Base, Tensor, brief, refusal, type_refusal, wrap
 from graphcore.frontend.core.calls import reword_errors
+from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.trees import Tree, flatten, paths
 from graphcore.frontend.create.inputs import tensor
 from graphcore.frontend.derive.derivatives import pullback, pushforward
@@ -88,6 +89,16 @@ def number(value: complex) -> str:
 
 
 @reword_errors
+@parameters(
+    y="Float tensors of any dims, one or nested.",
+    wrt="The inputs that are changed: one, or nested lists, tuples and dicts of them.",
+    values='An array for each input that `y` needs: `{x: array}`, or by name, `{"x": array}`. Near '
+    "kinks and jumps differences say nothing, so choose values away from them.",
+    rtol="How far derivatives may be apart, relative to the largest in the same column of the "
+    "Jacobian; by default 5e-7 for float64, 2e-3 for float32.",
+    most="The largest number of elements of each input that are changed. If an input has more, "
+    "some are drawn at random.",
+)
 def check_grads(
     y: Tree,
     wrt: Tree,
@@ -101,22 +112,6 @@ def check_grads(
     One element of an input at a time is changed. The pushforward along it must agree with central
     differences of `y` in every element, and the pullback with the pushforward.
 
-    Parameters
-    ----------
-    y
-        Float tensors of any dims, one or nested.
-    wrt
-        The inputs that are changed: one, or nested lists, tuples and dicts of them.
-    values
-        An array for each input that `y` needs: `{x: array}`, or by name, `{"x": array}`. Near
-        kinks and jumps differences say nothing, so choose values away from them.
-    rtol
-        How far derivatives may be apart, relative to the largest in the same column of the
-        Jacobian; by default 5e-7 for float64, 2e-3 for float32.
-    most
-        The largest number of elements of each input that are changed. If an input has more, some
-        are drawn at random.
-
     Returns
     -------
     Entry
@@ -126,8 +121,6 @@ def check_grads(
     GraphError if an entry is further off than allowed; the message says which, by dims. If `y` is
     nan somewhere, if a value is missing, or if `wrt` has tensors that are not inputs.
 
-    Examples
-    --------
     >>> x = gc.tensor("x", {"row": None})
     >>> found = gc.check_grads(gc.sin(x), x, {x: [0.5, 1.0]})
     >>> found.wrt, found.error < found.allowed

@@ -7,6 +7,7 @@ from os import PathLike
 from graphcore.files import archive
 from graphcore.frontend.core.base import type_refusal
 from graphcore.frontend.core.calls import reword_errors
+from graphcore.frontend.core.documents import parameters
 from graphcore.inspection.json_parts import check
 from graphcore.inspection.shown import file_at
 
@@ -17,6 +18,10 @@ __all__ = ["load", "save"]
 
 
 @reword_errors
+@parameters(
+    program="A compiled program.",
+    path="The file, which is overwritten.",
+)
 def save(program: Compiled, path: str | PathLike[str]) -> None:
     """Write a compiled program to a file from which `load` makes it again.
 
@@ -24,18 +29,9 @@ def save(program: Compiled, path: str | PathLike[str]) -> None:
     NumPy's format. Unlike a pickle it does not contain code or names of functions to call.
     Dataclasses and named tuples come back as new classes of the same names and fields.
 
-    Parameters
-    ----------
-    program
-        A compiled program.
-    path
-        The file, which is overwritten.
-
     GraphError if the program runs a callback or has rules of your own, or if its inputs or outputs
     are in registered classes.
 
-    Examples
-    --------
     >>> import graphcore as gc, tempfile, pathlib
     >>> x = gc.tensor("x", {"row": None})
     >>> file = pathlib.Path(tempfile.mkdtemp(), "twice.gc")
@@ -54,6 +50,7 @@ def save(program: Compiled, path: str | PathLike[str]) -> None:
 
 
 @reword_errors
+@parameters(path="The file.")
 def load(path: str | PathLike[str]) -> Compiled:
     """The compiled program in a file that `save` wrote, compiled again for this machine.
 
@@ -61,17 +58,10 @@ def load(path: str | PathLike[str]) -> Compiled:
     was made to do harm, is refused. The program gives the same bits as the one that was saved, with
     the same versions of this library and of NumPy.
 
-    Parameters
-    ----------
-    path
-        The file.
-
     GraphError if there is no such file (then it is a `FileNotFoundError` as well), if it cannot be
     read, or if it does not contain a program. For a program compiled with `native=True`, if machine
     code is not available on this machine.
 
-    Examples
-    --------
     >>> import graphcore as gc, tempfile, pathlib
     >>> x = gc.tensor("x", {"row": None})
     >>> file = pathlib.Path(tempfile.mkdtemp(), "twice.gc")

@@ -61,14 +61,8 @@ class Images(NamedTuple):
 class Ancestry:
     """The links between the nodes of all stages of one compilation.
 
-    Parameters
-    ----------
-    stages
-        The graph after each pass.
-    records
-        The rewrites of each pass.
-    trace
-        The trace of the compilation.
+    `stages` are the graphs after each pass, `records` the rewrites of each, `trace` is that of the
+    compilation.
     """
 
     def __init__(
@@ -138,16 +132,18 @@ class Ancestry:
         return [link._replace(part=node) for link in (holding or links)[:1]]
 
     def within(self, node: Node, root: Node, source: Any) -> bool:
-        """Whether a node is among those that a rule built, which all have one source."""
+        """Whether a node is among those that a rule built."""
+        return any(x is node for x in self.built(root, source))
+
+    def built(self, root: Node, source: Any) -> Iterator[Node]:
+        """The nodes that a rule built, which all have one source: a root, and those below it."""
         seen, stack = {root}, [root]
         while stack:
             x = stack.pop()
-            if x is node:
-                return True
+            yield x
             new = [y for y in x.inputs if y not in seen and self.trace.sources.get(y) == source]
             seen.update(new)
             stack += new
-        return False
 
     def history(self, node: Node) -> History:
         """Every change on the way from the user's nodes to a node."""
@@ -244,18 +240,8 @@ class Ancestry:
 
     def uses(self, link: Link, forms: Set[Node]) -> bool:
         """Whether the node that a rule made still uses one of some nodes."""
-        source, seen, stack = link.before, {link.after}, [link.after]
-        while stack:
-            x = stack.pop()
-            if x in forms:
-                return True
-            new = [y for y in x.inputs if y not in seen]
-            if not forms.isdisjoint(new):
-                return True
-            new = [y for y in new if self.trace.sources.get(y) == source]
-            seen.update(new)
-            stack += new
-        return False
+        made = self.built(link.after, link.before)
+        return any(x in forms or not forms.isdisjoint(x.inputs) for x in made)
 
     def users(self, at: int) -> Mapping[Node, list[Node]]:
         """The nodes of a stage that use each node."""

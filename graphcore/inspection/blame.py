@@ -68,12 +68,8 @@ class Onset(NamedTuple):
 class Blame:
     """The walk from nan and infinite outputs back to where they begin.
 
-    Parameters
-    ----------
-    interpreter
-        Computes steps of loops again.
-    every
-        Whether onsets are found that no output depends on as well.
+    The interpreter computes steps of loops again. `every` onset is found, or those alone that an
+    output depends on.
     """
 
     def __init__(self, interpreter: Interpreter, every: bool) -> None:
@@ -174,18 +170,17 @@ class Blame:
         if bad is None:
             return
         blamed = np.zeros(y.shape, bool) if mask is None else mask & bad
-        arrays = [array for x in node.inputs for array in frame.of(x)]
+        reading = Reading(node, item, frame)
+        arrays, sources = reading.arrays, reading.owners
         wrong = [nonfinite(x) for x in arrays]
         if all(x is None for x in wrong):
             self._enter(Kind.MADE, node, item, bad, blamed, frame, steps)
             return
-        reading = Reading(node, item, y, arrays, frame.sizes)
         reads = reading.any(wrong)
         self._enter(Kind.MADE, node, item, bad & ~reads, blamed, frame, steps)
         both = zip(wrong, arrays, strict=True)
         nans = reading.any([x if x is None else x & np.isnan(v) for x, v in both])
         self._enter(Kind.TURNED, node, item, reads & np.isnan(y) & ~nans, blamed, frame, steps)
-        sources = [x for x in node.inputs for _ in frame.of(x)]
         causes = reading.causes(bad & reads, wrong)
         for k, (x, guilty) in enumerate(zip(sources, causes, strict=True)):
             if guilty is None:
@@ -201,11 +196,8 @@ class Blame:
 
     def _chosen_by(self, node: Node, item: int, mask: Mask, frame: Frame, masks: Masks) -> None:
         """Blame what a condition is computed from that chose a nan of the program, as isnan(x)."""
-        arrays = [array for x in node.inputs for array in frame.of(x)]
-        y = frame.of(node)[item]
-        reading = Reading(node, item, y, arrays, frame.sizes)
-        sources = [x for x in node.inputs for _ in frame.of(x)]
-        for k, (x, array) in enumerate(zip(sources, arrays, strict=True)):
+        reading = Reading(node, item, frame)
+        for k, (x, array) in enumerate(zip(reading.owners, reading.arrays, strict=True)):
             bad = nonfinite(array)
             if bad is not None or array.dtype.kind == "b":
                 read = reading.back(k, mask)
@@ -243,15 +235,13 @@ class Blame:
 class Reading:
     """Which elements of the operands of a node each element of a result is computed from."""
 
-    def __init__(
-        self,
-        node: Node,
-        item: int,
-        y: Array,
-        arrays: Sequence[Array],
-        sizes: Mapping[str, int],
-    ) -> None:
-        self.node, self.item, self.y, self.arrays, self.sizes = node, item, y, arrays, sizes
+    def __init__(self, node: Node, item: int, frame: Frame) -> None:
+        self.node, self.item, self.sizes = node, item, frame.sizes
+        self.y = frame.of(node)[item]
+        values = [(x, array) for x in node.inputs for array in frame.of(x)]
+        self.owners = [x for x, _ in values]
+        """The operand that each of `arrays` is a value of."""
+        self.arrays = [array for _, array in values]
         self.sources = node.op.axes.sources(node)[item]
         self._tags: list[Any] | None = None
 

@@ -165,16 +165,9 @@ def check(
 ) -> list[Fault]:
     """The faults of a call, the earliest first; only that one, unless `every`.
 
-    Parameters
-    ----------
-    graph
-        The graph that runs.
-    arrays, sizes
-        The checked arguments of a call and the unknown sizes.
-    names, results
-        The names of the outputs, and the results of the call.
-    every
-        Whether all faults are wanted, those as well that no output depends on.
+    `graph` runs. `arrays` and `sizes` are the checked arguments of the call and the unknown sizes,
+    `names` and `results` those of its outputs. `every` fault is wanted, or those alone that an
+    output depends on.
     """
     trace, graph = graph.trace, without_kernels(graph)
     with described_by(trace), np.errstate(all="ignore"):
@@ -261,12 +254,10 @@ WORDS = {
 def operands_at(onset: Onset) -> Iterable[Operand]:
     """The operands at the place of an onset."""
     node, frame = onset.node, onset.frame
-    y = frame.of(node)[onset.item]
-    reading = Reading(node, onset.item, y, onset.operands, frame.sizes)
-    element = np.zeros(y.shape, bool)
+    reading = Reading(node, onset.item, frame)
+    element = np.zeros(reading.y.shape, bool)
     element[onset.at] = True
-    sources = [x for x in node.inputs for _ in frame.of(x)]
-    for k, (x, array) in enumerate(zip(sources, onset.operands, strict=True)):
+    for k, (x, array) in enumerate(zip(reading.owners, reading.arrays, strict=True)):
         values = array[reading.back(k, element)]
         name = show_name(x.attrs["name"]) if x.op is leaf.input_ else x.op.said
         name = "number" if x.op is leaf.full or x.op is leaf.constant else name

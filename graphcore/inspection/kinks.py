@@ -126,18 +126,8 @@ def find_kinks(
 ) -> list[Kink]:
     """The results of a call that depend on wrong second derivatives at a kink.
 
-    Parameters
-    ----------
-    graph
-        The user's graph.
-    arrays, sizes
-        The checked arguments of the call and the unknown sizes.
-    names, results
-        The names of the outputs, and the results of the call.
-    again
-        Calls the program with other arguments.
-    lower
-        Lowers a graph of named ops and lazy derivatives to plain ops.
+    `graph` is the user's, and the next four are as in `check`. `again` calls the program with other
+    arguments, and `lower` lowers a graph of named ops and lazy derivatives to plain ops.
     """
     orders = derivative_orders(graph)
     second = {i for i, y in enumerate(graph.outputs) if orders[y] > 1 and is_float(results[i])}

@@ -44,17 +44,9 @@ def format_graph(
 ) -> str:
     """The nodes of a graph as aligned, typed lines.
 
-    Parameters
-    ----------
-    color
-        Whether to use ANSI colours.
-    limit
-        Of a graph with more lines than this, only the first and last are shown; None shows all of
-        them, and all operands of each.
-    width
-        Lines are cut after so many characters.
-    note
-        The text of a further column for a node.
+    With `color` they have ANSI colours. Of a graph with more than `limit` lines, only the first and
+    last are shown; None shows all of them, and all operands of each. Lines are cut after `width`
+    characters. `note` is the text of a further column for a node.
     """
     sizes: dict[Size, str] = {}
     with described_by(graph.trace or state.trace), in_full(limit is None):

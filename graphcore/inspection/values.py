@@ -127,17 +127,10 @@ def trace(
 ) -> Tensors:
     """The values of every tensor of a call, those of the bodies of loops at a given step.
 
-    Parameters
-    ----------
-    graph
-        The user's graph.
-    arrays, sizes
-        The checked arguments of a call and the unknown sizes.
-    lower
-        Lowers a graph of named ops and lazy derivatives to plain ops.
-    step
-        The position for each dim that loops walk along, or the number of the step of loops without
-        a dim, by their function.
+    `graph` is the user's; `arrays` and `sizes` are the checked arguments of the call and the
+    unknown sizes. `lower` lowers a graph of named ops and lazy derivatives to plain ops. `step` is
+    the position for each dim that loops walk along, or the number of the step of loops without a
+    dim, by their function.
     """
     with described_by(graph.trace), np.errstate(all="ignore"):
         interpreter = Interpreter(lower)

@@ -23,16 +23,9 @@ LONGEST_SIZE = 24
 class View:
     """Nodes with a line of their own are numbered; the others stand where they are used.
 
-    Parameters
-    ----------
-    nodes
-        All nodes in the order of their lines, inputs first.
-    inputs
-        How each input is called.
-    outputs
-        Nodes that have a line even if they are numbers.
-    sizes
-        The names of sizes too long for a line, to which this view adds its own.
+    `nodes` are all of them in the order of their lines, inputs first; `inputs` is how each input is
+    called. `outputs` have a line even if they are numbers. `sizes` are the names of sizes too long
+    for a line, to which this view adds its own.
     """
 
     __slots__ = ("inputs", "items", "labels", "lines", "numbers", "shared", "sizes")
