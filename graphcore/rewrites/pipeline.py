@@ -304,12 +304,12 @@ def keep_types(own: Pass) -> Change:
         if not given or len(made.outputs) != len(graph.outputs):
             cure = "let it return Graph(graph.params, outputs), with as many outputs"
             raise own_refusal(said, f"it returns {made!r:.60}, with other params or outputs", cure)
-        known = set(graph.every_node())
+        by_hand, known = len(trace.records) == records, set(graph.every_node())
         for x, y in zip(graph.outputs, made.outputs, strict=True):
             if not fits(x.type, y.type):
                 reason = f"{x.type} became {y.type}, a result built at {x.origin}"
                 raise own_refusal(said, reason, "let it keep the dtypes and shapes of results")
-            if y is not x and len(trace.records) == records:  # it does not use `convert`
+            if y is not x and by_hand:
                 trace.records.append(Record(own.change, x, y))
                 trace.moves[-1].append((x, y))
                 for node in Graph((), (y,)).every_node():

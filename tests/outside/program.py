@@ -11,9 +11,11 @@ import xarray
 
 import graphcore as gc
 from graphcore.backends import llvm_kernels
+from graphcore.backends.target import Target
 from graphcore.ops import elementwise as e
 from tests.outside.ops import energy, energy_of, transformed
 from tests.outside.rules import RULES, log_of_cosh
+from tests.outside.steps import Steps
 
 X = np.random.default_rng(0).uniform(0.1, 2.0, size=(3, 4))
 TIMES = np.array([0.5, 800.0, -1.0])
@@ -54,13 +56,13 @@ def check() -> None:
     pickle.dump(f, sys.stdout.buffer)
 
 
-def check_rules(native: bool) -> None:
+def check_rules(target: str | Target) -> None:
     """Values and derivatives, in a loop too; stages, records and why; checks and pickles."""
     t = gc.tensor("t", {"time": None})
     y = gc.log(gc.cosh(t))
     wave = gc.scan(lambda c, v: (c + gc.sin(v) * gc.cos(v), None), 0.0, t, dim="time")[0]
     twice = gc.exp(-y) + gc.exp(-y)
-    f = gc.compile([t], [y, gc.grad(y.sum(), t), wave, twice], native=native, rules=RULES)
+    f = gc.compile([t], [y, gc.grad(y.sum(), t), wave, twice], target=target, rules=RULES)
     found = f(TIMES)
     np.testing.assert_allclose(found[0], np.logaddexp(TIMES, -TIMES) - np.log(2), rtol=1e-14)
     np.testing.assert_allclose(found[1], np.tanh(TIMES), rtol=1e-12)
@@ -81,5 +83,5 @@ def check_rules(native: bool) -> None:
 
 if __name__ == "__main__":
     check()
-    check_rules(native=llvm_kernels.unavailable() is None)
-    check_rules(native=False)
+    for target in ("native" if llvm_kernels.unavailable() is None else "numpy", "numpy", Steps()):
+        check_rules(target)
