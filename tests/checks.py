@@ -1,8 +1,8 @@
 """A mode in which machine code checks each place that it reads or writes.
 
 Every access to a room goes by a number, which has to be one of the room's own; with guard zones,
-no value that is read may come from a zone either. `pytest --checked` runs any test so. Routines
-that are compiled once in a process are compiled once more for it, with checks.
+no value that is read may come from a zone either. `pytest --native --checked` runs any test
+so. Routines that are compiled once in a process are compiled once more for it, with checks.
 """
 
 from __future__ import annotations

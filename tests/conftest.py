@@ -45,7 +45,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite tests/golden/*.txt")
     parser.addoption("--poison", action="store_true", help="check who shares memory with whom")
     parser.addoption("--native", action="store_true", help="run machine code where there is some")
-    parser.addoption("--checked", action="store_true", help="and check each place it accesses")
+    parser.addoption("--checked", action="store_true", help="check what passes keep")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -72,15 +72,22 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def wants_native(config: pytest.Config) -> bool:
-    return bool(config.getoption("--native") or config.getoption("--checked"))
+    return bool(config.getoption("--native"))
+
+
+def checks_places(config: pytest.Config) -> bool:
+    """Whether machine code checks each place that it accesses."""
+    return wants_native(config) and bool(config.getoption("--checked"))
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtestloop(session: pytest.Session) -> Iterator[None]:
     """With `--poison`, what is compiled checks what its plan says of memory.
 
-    With `--native`, programs run as machine code where they can, between guard zones. Hooks around
-    all tests cost nothing where neither is asked for; fixtures would be set up for each test.
+    With `--native`, programs run as machine code where they can, between guard zones. With
+    `--checked`, each compilation is held to what passes keep, and with both, machine code to the
+    memory it may access. Hooks around all tests cost nothing where none is asked for; fixtures
+    would be set up for each test.
     """
     with ExitStack() as ways:
         from tests.machine_code import rule
@@ -97,8 +104,12 @@ def pytest_runtestloop(session: pytest.Session) -> Iterator[None]:
 
             ways.enter_context(native())
             ways.enter_context(guarded())
-            if session.config.getoption("--checked"):
+            if checks_places(session.config):
                 ways.enter_context(checked())
+        if session.config.getoption("--checked"):
+            from tests.invariants import verified
+
+            ways.enter_context(verified())
         return (yield)
 
 
@@ -110,8 +121,8 @@ def machine_code(request: pytest.FixtureRequest) -> bool:
 
 @pytest.fixture
 def plain_machine_code(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """For tests of the text of machine code as it is for AVX-512; `--checked` would add checks."""
-    if request.config.getoption("--checked"):
+    """For tests of the text of machine code as it is for AVX-512, without checks of memory."""
+    if checks_places(request.config):
         pytest.skip("machine code with checks has another text")
     from graphcore.backends.llvm_kernels import storing
 

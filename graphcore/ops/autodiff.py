@@ -134,3 +134,9 @@ def trace_of_function(
 ) -> TensorType:
     """The sum of f(w), which is the trace of a `matrix_function` without directions."""
     return TensorType(f.outputs[0].type.dtype, w.shape[:-1])
+
+
+WRITTEN = LAZY | {barrier, stop_gradient}
+"""The ops that users write; passes make the others."""
+FUNCTIONS = frozenset({matrix_function, trace_of_function})
+"""Functions of matrices, which are found before derivatives are expanded."""

@@ -20,13 +20,13 @@ from graphcore.ir.op import Op
 from graphcore.ir.trace import Record, Trace, current, rule_name, tracing
 from graphcore.ir.transform import unsettled_error
 from graphcore.ir.types import fits
-from graphcore.ops import autodiff
+from graphcore.ops import autodiff, control, leaf
 from graphcore.ops.control import LOOPS
 
 from .accumulate import add_scattered
 from .commuted import share_commuted
 from .contraction import contraction
-from .decompose import decomposition
+from .decompose import DECOMPOSE, decomposition
 from .engine import Rules, RuleSet, own_refusal, simplify
 from .expand import expand_derivatives, mark_sources
 from .functions import functions_of_matrices
@@ -71,13 +71,17 @@ class Repeat(NamedTuple):
 
 @fields
 class Stage(NamedTuple):
-    """The result of a pass: its graph, its rewrites, the seconds it took, and what it does."""
+    """The result of a pass: its graph, its rewrites, the seconds it took, and what it does.
+
+    `contract` is what the graph obeys.
+    """
 
     name: str
     graph: Graph
     records: Sequence[Record]
     seconds: float
     change: Change
+    contract: Contract
 
     def __repr__(self) -> str:
         made = f"{len(self.graph):,} nodes, {len(self.records):,} rewrites"
@@ -118,9 +122,15 @@ def where(ops: Collection[Op], change: Change) -> Change:
     return change_some
 
 
-NAMED = Contract("leaf", "elementwise", "named", "autodiff", "control", named=True)
-PLAIN = Contract("leaf", "elementwise", "tensor", "linalg", "autodiff", "control")
-EXPANDED = Contract("leaf", "elementwise", "tensor", "linalg", "control")
+NAMED = Contract(
+    *("leaf", "elementwise", "named", "control"), *autodiff.WRITTEN, but=[leaf.tuple_], named=True
+)
+EXPANDED = Contract(
+    *("leaf", "elementwise", "tensor", "linalg", "control"), but=[leaf.tuple_, control.custom]
+)
+PLAIN = Contract(*EXPANDED.allowed, *autodiff.WRITTEN, *autodiff.FUNCTIONS, but=[leaf.tuple_])
+DECOMPOSED = Contract(*EXPANDED.allowed, but=EXPANDED.but | DECOMPOSE.keys())
+"""What a target is given."""
 
 tidied = Pass("tidied", rewrite_by(tidy), EXPANDED)
 loops_pruned = Pass("loops pruned", prune_loops, EXPANDED)
@@ -131,7 +141,7 @@ products = Repeat(
         Pass("contractions gathered", rewrite_by(tidy, contraction), EXPANDED),
         Pass("scaled less", scale_less, EXPANDED),
         Pass("contractions ordered", join_contractions, EXPANDED),
-        Pass("decomposed", rewrite_by(decomposition, tidy), EXPANDED),
+        Pass("decomposed", rewrite_by(decomposition, tidy), DECOMPOSED),
     ],
     at_most=100,
 )
@@ -162,10 +172,10 @@ COMMON: Passes = [
     moved_out,
     loops_pruned,
     products,
-    Pass("factors shared", share_factors, EXPANDED),
+    Pass("factors shared", share_factors, DECOMPOSED),
     # An element is added at its place: a loop whose carry is updated walks no zeros.
-    Pass("scattered added", add_scattered, EXPANDED),
-    Pass("optimized", in_turn(share_commuted, tidied.change), EXPANDED),
+    Pass("scattered added", add_scattered, DECOMPOSED),
+    Pass("optimized", in_turn(share_commuted, tidied.change), DECOMPOSED),
 ]
 """The passes that our targets share, before those that serve the costs of one."""
 
@@ -236,7 +246,7 @@ def own_rules(rules: Rules, asked: str) -> RuleSet:
         found = RuleSet(given, asked)
     for entry in found.entries:
         for op in entry.ops | entry.under:
-            if isinstance(op, Op) and op.dialect not in PLAIN.dialects:
+            if isinstance(op, Op) and not PLAIN.allows(op):
                 reason = f"{rule_name(entry.rule)} asks for {op}, which is another op by then"
                 cure = "name the op that the stage shows: f.debug_print('lowered')"
                 raise own_refusal(asked, reason, cure)
@@ -350,11 +360,12 @@ def follow(
         graph = step.change(graph)
         if graph is not before:
             graph.trace = trace
-        if graph is not before or not found:
+        if graph is not before or not found or found[-1].contract is not step.contract:
             step.contract.check(graph, step.name)
         seconds = time.perf_counter() - start
         name = stage_name(step.name, found)
-        found.append(Stage(name, graph, trace.records[records:], seconds, step.change))
+        new = trace.records[records:]
+        found.append(Stage(name, graph, new, seconds, step.change, step.contract))
     return graph
 
 

@@ -26,8 +26,8 @@ from graphcore.ops import autodiff, elementwise, leaf, linalg, special, tensor
 from graphcore.ops.meaning import MEANING
 from graphcore.ops.outside import CALLBACKS
 from graphcore.ops.schedule import kernel
-from graphcore.rewrites.decompose import DECOMPOSE
 from graphcore.rewrites.derivatives.custom import OWN
+from graphcore.rewrites.pipeline import DECOMPOSED
 
 Ops = set[Op]
 
@@ -112,9 +112,7 @@ ALL: dict[str, Callable[[], Ops]] = {
     "graphcore.rewrites.derivatives CONTROL": control,
     "graphcore.backends.llvm_kernels.phrases RULES": lambda: {leaf.constant, *PLACES},
     "graphcore.backends.llvm_kernels.pseudocode CONTROL": only({*LOOPS} - {kernel}),
-    "graphcore.backends.numpy_backend.emit EMIT": lambda: (
-        plain() - DECOMPOSE.keys() | LEAVES | FOUND_SIZES | {leaf.project}
-    ),
+    "graphcore.backends.numpy_backend.emit EMIT": lambda: DECOMPOSED.ops() - control(),
     "graphcore.backends.numpy_backend.loops CONTROL": control,
     "graphcore.inspection.interpreter RUNS": control,
     "graphcore.ops.meaning MEANING": lambda: plain() | LEAVES - {leaf.input_},
@@ -186,6 +184,8 @@ SOME: dict[str, str] = {
     "graphcore.inspection.calls PHRASES": "attrs are printed as the kind of axes says",
     "graphcore.ops.autodiff KINKED": "the op is no share that flows through a kink",
     "graphcore.ops.autodiff LAZY": "the op is no derivative to be expanded",
+    "graphcore.ops.autodiff WRITTEN": "passes make the op",
+    "graphcore.ops.autodiff FUNCTIONS": "the op is no function of a matrix",
     "graphcore.ops.elementwise UNKNOWN": "derivatives by all operands are known",
     "graphcore.ops.outside CALLBACKS": "the op has a derivative of its own",
     "graphcore.ops.linalg FACTORED": "the op stands before factors are shared",

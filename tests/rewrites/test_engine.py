@@ -264,6 +264,14 @@ def test_contracts() -> None:
     pipeline.PLAIN.check(lazy, "lowered")
     with pytest.raises(ContractError, match="expanded"):
         pipeline.EXPANDED.check(lazy, "expanded")
+    whole = Graph((X,), (tensor.softmax(X, axes=(0,)),))
+    pipeline.EXPANDED.check(whole, "expanded")
+    with pytest.raises(ContractError, match="decomposed"):
+        pipeline.DECOMPOSED.check(whole, "decomposed")
+    assert pipeline.DECOMPOSED.ops() < pipeline.EXPANDED.ops() < pipeline.PLAIN.ops()
+    for contract in (pipeline.EXPANDED, pipeline.DECOMPOSED):  # several values are told apart
+        with pytest.raises(ContractError, match="tuple"):
+            contract.check(Graph((X,), (leaf.tuple_(X, X),)), "decomposed")
 
 
 def test_a_stage_simplified_by_hand_keeps_lines_and_dims() -> None:

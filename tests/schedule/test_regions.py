@@ -11,7 +11,7 @@ import pytest
 import graphcore as gc
 from benchmarks.programs import NAMES, Program
 from graphcore.backends import numpy_backend
-from graphcore.ir.contracts import Contract
+from graphcore.backends.llvm_kernels import KERNELS
 from graphcore.ir.graph import Graph, unknowns_of
 from graphcore.ir.node import Node
 from graphcore.ir.trace import tracing
@@ -29,8 +29,6 @@ from graphcore.schedule.regions import (
 from tests import interpreter
 from tests.random_programs.deriving import derived
 from tests.random_programs.running import arguments, built
-
-SCHEDULED = Contract("leaf", "elementwise", "tensor", "linalg", "control", "schedule")
 
 
 def kernels(graph: Graph) -> list[Node]:
@@ -61,7 +59,7 @@ def check(graph: Graph, computes: Callable[[Node], bool]) -> Graph:
     """Kernels are closed graphs of what is computed; in their place the graph is as it was."""
     with tracing(graph.trace):
         made = with_kernels(graph, computes)
-    SCHEDULED.check(made, "kernels")
+    KERNELS.check(made, "kernels")
     assert made.params == graph.params
     for node in kernels(made):
         body = node.attrs["body"]

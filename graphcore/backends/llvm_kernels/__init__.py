@@ -29,7 +29,7 @@ from graphcore.ir.types import TensorType, TupleType, Type
 from graphcore.ops import leaf
 from graphcore.ops.leaf import values
 from graphcore.ops.schedule import kernel
-from graphcore.rewrites.pipeline import EXPANDED, Pass, Passes, in_turn
+from graphcore.rewrites.pipeline import DECOMPOSED, Pass, Passes, in_turn
 from graphcore.schedule.regions import sizes_needed, with_kernels
 
 from . import entrance, machine
@@ -58,11 +58,11 @@ EMITTED: frozenset[Op] = frozenset(
 """The ops that machine code computes, for the dtypes that `refused` does not name."""
 
 
-KERNELS = Contract("leaf", "elementwise", "tensor", "linalg", "control", "schedule")
+KERNELS = Contract(*DECOMPOSED.allowed, "schedule", but=DECOMPOSED.but)
 
-shared = Pass("exponentials shared", in_turn(compute_constants, share_exponentials), EXPANDED)
-laid_out = Pass("laid out", short_axes_first, EXPANDED)
-scheduled = Pass("scheduled", partial(rematerialise, costs=COSTS), EXPANDED)
+shared = Pass("exponentials shared", in_turn(compute_constants, share_exponentials), DECOMPOSED)
+laid_out = Pass("laid out", short_axes_first, DECOMPOSED)
+scheduled = Pass("scheduled", partial(rematerialise, costs=COSTS), DECOMPOSED)
 
 OWN: Passes = [
     *(shared, scheduled, laid_out),

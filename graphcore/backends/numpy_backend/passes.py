@@ -6,7 +6,7 @@ from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ops import tensor
 from graphcore.rewrites.accumulate import accumulate
-from graphcore.rewrites.pipeline import EXPANDED, Pass, Passes, in_turn, tidied
+from graphcore.rewrites.pipeline import DECOMPOSED, Pass, Passes, in_turn, tidied
 
 from .constants import compute_constants
 
@@ -30,5 +30,5 @@ def parts_added(graph: Graph) -> Graph:
     return graph if added is graph else tidied.change(added)
 
 
-OWN: Passes = [Pass("scheduled", in_turn(parts_added, compute_constants), EXPANDED)]
+OWN: Passes = [Pass("scheduled", in_turn(parts_added, compute_constants), DECOMPOSED)]
 """The passes that serve NumPy calls, after those that are shared."""
