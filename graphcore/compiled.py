@@ -172,13 +172,10 @@ def compile(
         `(P.log(P.exp(x)), lambda x: x)`, and of functions under `on`, or a `RuleSet`. They simplify
         the program before its derivatives are taken, for every target.
 
-    Raises
-    ------
-    GraphError
-        If two inputs share a name, or if an output needs an input that is not given. If a
-        derivative passes through an inner tensor that is an input. If this machine cannot run the
-        target that is asked for, or the target lacks an operation. If a rule changes
-        a type, or rules never come to an end.
+    GraphError if two inputs share a name, or if an output needs an input that is not given. If a
+    derivative passes through an inner tensor that is an input. If this machine cannot run the
+    target that is asked for, or the target lacks an operation. If a rule changes a type, or rules
+    never come to an end.
 
     Examples
     --------
@@ -300,11 +297,8 @@ class Compiled(Questions, Generic[R]):
         path
             The file, which is overwritten. Import it from its path, under any name.
 
-        Raises
-        ------
-        GraphError
-            If the program runs a callback or an operation of another package, or returns
-            DataArrays, or if its inputs or outputs are in registered classes.
+        GraphError if the program runs a callback or an operation of another package, or returns
+        DataArrays, or if its inputs or outputs are in registered classes.
 
         Examples
         --------

@@ -251,10 +251,7 @@ class Questions(Listing):
             The tensors in order, each with the name of its variable, the user's line, its type,
             statistics and its array. `print` shows them as a table.
 
-        Raises
-        ------
-        GraphError
-            If no loop is along a dim of `step`, or it has no such step.
+        GraphError if no loop is along a dim of `step`, or it has no such step.
 
         Examples
         --------
@@ -346,10 +343,7 @@ class Questions(Listing):
         Why
             The answer as data, with `lines`, `rules` and an answer for each node; `print` shows it.
 
-        Raises
-        ------
-        GraphError
-            If there is no such stage, or nothing of that name in it.
+        GraphError if there is no such stage, or nothing of that name in it.
 
         Examples
         --------
