@@ -214,7 +214,9 @@ HARM: dict[str, Callable[[Path], object]] = {
     "a field twice": text(
         lambda d: d.update(results={"fields": ["A", [*"abca"], [0, 1, 2, 3], []]})
     ),
-    "a key twice": text(lambda d: d.update(results={"dict": [["a", 0], ["a", 1]]})),
+    "a key twice": text(
+        lambda d: d.update(results={"dict": [["a", 0], ["a", 1], ["b", 2], ["c", 3]]})
+    ),
     "a static field that is a graph": text(
         lambda d: d.update(
             results={"fields": ["A", [*"abcd"], [0, 1, 2, 3], [["e", {"graph": 0}]]]}
