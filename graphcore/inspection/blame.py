@@ -35,7 +35,7 @@ Steps: TypeAlias = "tuple[tuple[Node, int], ...]"
 """The loops around a value, the outermost first, each with the position of its step."""
 
 
-class Kind(Enum):
+class Trouble(Enum):
     """How trouble begins."""
 
     MADE = "made"
@@ -53,7 +53,7 @@ class Onset(NamedTuple):
     or infinite depends on any of the elements.
     """
 
-    kind: Kind
+    kind: Trouble
     node: Node
     item: int
     at: tuple[int, ...]
@@ -74,7 +74,7 @@ class Blame:
 
     def __init__(self, interpreter: Interpreter, every: bool) -> None:
         self._interpreter, self._every = interpreter, every
-        self.onsets: dict[tuple[Kind, Node, tuple[Node, ...]], Onset] = {}
+        self.onsets: dict[tuple[Trouble, Node, tuple[Node, ...]], Onset] = {}
 
     def program(self, frame: Frame) -> None:
         """Blame what the nan and infinite outputs of a program depend on."""
@@ -88,8 +88,8 @@ class Blame:
             (x,) = frame.of(param)
             if (bad := nonfinite(x)) is not None:
                 blamed = masks.get((param, 0), np.zeros(x.shape, bool))
-                self._enter(Kind.GIVEN, param, 0, bad & ~np.isnan(x), blamed, frame, ())
-                self._enter(Kind.MADE, param, 0, np.isnan(x), blamed, frame, ())
+                self._enter(Trouble.GIVEN, param, 0, bad & ~np.isnan(x), blamed, frame, ())
+                self._enter(Trouble.MADE, param, 0, np.isnan(x), blamed, frame, ())
 
     def _walk(self, frame: Frame, masks: Masks, steps: Steps) -> None:
         """Blame back to the params of a graph, the last node first."""
@@ -109,7 +109,7 @@ class Blame:
                     add(masks, x, 0, mask)
             elif not node.inputs:
                 if blamed[0] is not None:
-                    self._enter(Kind.GIVEN, node, 0, blamed[0], blamed[0], frame, steps)
+                    self._enter(Trouble.GIVEN, node, 0, blamed[0], blamed[0], frame, steps)
             elif self._every or any(mask is not None for mask in blamed):
                 for item, mask in enumerate(blamed):
                     self._result(node, item, mask, frame, masks, steps)
@@ -174,20 +174,20 @@ class Blame:
         arrays, sources = reading.arrays, reading.owners
         wrong = [nonfinite(x) for x in arrays]
         if all(x is None for x in wrong):
-            self._enter(Kind.MADE, node, item, bad, blamed, frame, steps)
+            self._enter(Trouble.MADE, node, item, bad, blamed, frame, steps)
             return
         reads = reading.any(wrong)
-        self._enter(Kind.MADE, node, item, bad & ~reads, blamed, frame, steps)
+        self._enter(Trouble.MADE, node, item, bad & ~reads, blamed, frame, steps)
         both = zip(wrong, arrays, strict=True)
         nans = reading.any([x if x is None else x & np.isnan(v) for x, v in both])
-        self._enter(Kind.TURNED, node, item, reads & np.isnan(y) & ~nans, blamed, frame, steps)
+        self._enter(Trouble.TURNED, node, item, reads & np.isnan(y) & ~nans, blamed, frame, steps)
         causes = reading.causes(bad & reads, wrong)
         for k, (x, guilty) in enumerate(zip(sources, causes, strict=True)):
             if guilty is None:
                 continue
             if is_literal(x):
                 through = bad & reading.forward(k, guilty)
-                self._enter(Kind.GIVEN, node, item, through, blamed, frame, steps)
+                self._enter(Trouble.GIVEN, node, item, through, blamed, frame, steps)
                 for j, (other, array) in enumerate(zip(sources, arrays, strict=True)):
                     if array.dtype.kind == "b":
                         add(masks, other, 0, reading.back(j, through & blamed))
@@ -205,7 +205,7 @@ class Blame:
 
     def _enter(
         self,
-        kind: Kind,
+        kind: Trouble,
         node: Node,
         item: int,
         begins: Mask,

@@ -76,7 +76,7 @@ def axes(labels: Labels, positions: Sequence[int]) -> str:
 def axes_text(node: Node, view: View) -> str:
     """The axes or dims that an op works along: `axis 1: time` if plain, `along time` if named."""
     kind = node.op.axes
-    assert isinstance(kind, kinds.Attr)
+    assert isinstance(kind, kinds.ByAttr)
     said = node.attrs[kind.attr]
     several = said if isinstance(said, tuple) else (said,)
     if several and isinstance(several[0], int):
@@ -87,7 +87,7 @@ def axes_text(node: Node, view: View) -> str:
 def worked_and_more(node: Node, view: View) -> str:
     """`over row; ddof 1`: and the other attrs that say something."""
     kind = node.op.axes
-    assert isinstance(kind, kinds.Attr)
+    assert isinstance(kind, kinds.ByAttr)
     more = {
         name: value
         for name, value in node.attrs.items()
@@ -342,7 +342,7 @@ def labels_text(node: Node, view: View) -> str:
     return f"{along}, means of {blocks}" if blocks else along
 
 
-BY_KIND: dict[type[kinds.Kind], Phrase] = {
+BY_KIND: dict[type[kinds.AxisKind], Phrase] = {
     **dict.fromkeys((kinds.Reduces, kinds.Along), worked_and_more),
     **dict.fromkeys((kinds.Joins, kinds.Indexes), axes_text),
     kinds.Seen: print_text,

@@ -16,7 +16,7 @@ from graphcore.ir.provenance import NOWHERE, Origin, described_by
 from graphcore.ops import leaf
 from graphcore.schedule.regions import without_kernels
 
-from .blame import Blame, Kind, Onset, Reading, first, nonfinite
+from .blame import Blame, Onset, Reading, Trouble, first, nonfinite
 from .causes import cause
 from .interpreter import Array, Interpreter
 from .labels import Labels, infer
@@ -185,7 +185,7 @@ def check(
 
 def of_one_kind(onsets: Sequence[Onset]) -> list[Onset]:
     """The onsets at ops of finite values; if there are none, those of infinities that are given."""
-    for kind in Kind:
+    for kind in Trouble:
         if some := [onset for onset in onsets if onset.kind is kind]:
             return some
     return []
@@ -224,7 +224,7 @@ def fault(onset: Onset, outputs: tuple[Output, ...]) -> Fault:
     pointwise = isinstance(node.op.axes, Pointwise)
     at = [x[onset.at] for x in onset.operands] if pointwise else None
     found = None
-    if onset.kind is Kind.MADE and node.inputs:
+    if onset.kind is Trouble.MADE and node.inputs:
         found = cause(node, at, onset.value, frame.graph.trace)
     text, cure = found or WORDS.get((onset.kind, bool(node.inputs)), ("", ""))
     return Fault(
@@ -243,10 +243,10 @@ def fault(onset: Onset, outputs: tuple[Output, ...]) -> Fault:
 
 
 WORDS = {
-    (Kind.MADE, False): ("the argument holds nan", "leave nan out first: x.where, skipna=True"),
-    (Kind.GIVEN, False): ("the argument holds it", ""),
-    (Kind.GIVEN, True): ("a number in the program is nan or infinite", ""),
-    (Kind.TURNED, True): ("infinite operands give nan", "leave the infinite elements out first"),
+    (Trouble.MADE, False): ("the argument holds nan", "leave nan out first: x.where, skipna=True"),
+    (Trouble.GIVEN, False): ("the argument holds it", ""),
+    (Trouble.GIVEN, True): ("a number in the program is nan or infinite", ""),
+    (Trouble.TURNED, True): ("infinite operands give nan", "leave the infinite elements out first"),
 }
 """The causes that are no op's own, by kind, and whether the node has operands."""
 

@@ -55,7 +55,7 @@ def operands(node: Node) -> list[TensorType]:
     return [value for x in node.inputs for value in values(x.type)]
 
 
-class Kind:
+class AxisKind:
     """How axes of operands become axes of results; the base class knows no source."""
 
     def sources(self, node: Node) -> list[list[Sources]]:
@@ -124,11 +124,11 @@ def of_each(
     )
 
 
-class Opaque(Kind):
+class Opaque(AxisKind):
     """No sources are known: the body of a loop decides, or there are no operands."""
 
 
-class Pointwise(Kind):
+class Pointwise(AxisKind):
     """All operands and results have the same axes, and elements are computed one by one."""
 
     def permute(self, node: Node, perm: tuple[int, ...]) -> Mapping[str, Any] | None:
@@ -143,14 +143,14 @@ class Same(Pointwise):
     """The operand itself; rules for pointwise ops do not look through it."""
 
 
-class Seen(Kind):
+class Seen(AxisKind):
     """The operand itself, whose axes stay in this order for those who look at it from outside."""
 
     def _of(self, node: Node, result: int, y: TensorType, operand: int, x: TensorType) -> Sources:
         return of_each(matching_axes(x, y))
 
 
-class Attr(Kind):
+class ByAttr(AxisKind):
     """A kind with one attr that names the axes along which the op works.
 
     `word` is how people read it: `over row`, `along row`.
@@ -172,7 +172,7 @@ class Attr(Kind):
         return self.move_axes(node, lambda axis: axis + 1)
 
 
-class Alike(Attr):
+class Alike(ByAttr):
     """A kind whose operands all have the same axes."""
 
     def permute(self, node: Node, perm: tuple[int, ...]) -> Mapping[str, Any] | None:
@@ -208,7 +208,7 @@ class Along(Alike):
         return of_each(matching_axes(x, y), how, at(x, node.attrs[self.attr]))
 
 
-class Inserts(Attr):
+class Inserts(ByAttr):
     """Operands are repeated along new axes; a named op lists all dims of its result."""
 
     def with_dims(self, node: Node, more: Mapping[str, Size]) -> Mapping[str, Any]:
@@ -223,7 +223,7 @@ class Inserts(Attr):
         return of_each(None if axis in new else next(old) for axis in range(y.ndim))
 
 
-class Permutes(Attr):
+class Permutes(ByAttr):
     """The same axes in another order."""
 
     def with_dims(self, node: Node, more: Mapping[str, Size]) -> Mapping[str, Any]:
@@ -238,14 +238,14 @@ class Permutes(Attr):
         return of_each(matching_axes(x, y) if y.dims is not None else node.attrs[self.attr])
 
 
-class Renames(Attr):
+class Renames(ByAttr):
     """The same axes under other names."""
 
     def _of(self, node: Node, result: int, y: TensorType, operand: int, x: TensorType) -> Sources:
         return of_each(range(x.ndim))
 
 
-class Relabels(Attr):
+class Relabels(ByAttr):
     """The first operand, whose axes that the attr names are labelled as those of the second."""
 
     def _of(self, node: Node, result: int, y: TensorType, operand: int, x: TensorType) -> Sources:
@@ -254,7 +254,7 @@ class Relabels(Attr):
         return tuple(None if axis in named else source for axis, source in enumerate(whole))
 
 
-class Reshapes(Kind):
+class Reshapes(AxisKind):
     """Row-major, leading and trailing axes of equal sizes are the same axes; the rest is split."""
 
     def in_front(self, node: Node, size: Size) -> Mapping[str, Any]:
@@ -278,7 +278,7 @@ def common(a: Sequence[object], b: Sequence[object]) -> int:
     return next(differs, min(len(a), len(b)))
 
 
-class Splits(Kind):
+class Splits(AxisKind):
     """The dims of the attr `old` are merged or split into those of the attr `new`, row-major."""
 
     def __init__(self, old: str, new: str) -> None:
@@ -292,7 +292,7 @@ class Splits(Kind):
         return tuple(parts if axis in made else whole[axis] for axis in range(y.ndim))
 
 
-class Ranges(Kind):
+class Ranges(AxisKind):
     """On each axis a range start, start + step, ...: of the operand, or of the result.
 
     The first operand gives the result's values (`slice`), or is put among them (`embed`), or has
@@ -338,7 +338,7 @@ class Joins(Alike):
         return of_each(matching_axes(x, y), How.MOVED, at(x, node.attrs[self.attr]))
 
 
-class Contracts(Kind):
+class Contracts(AxisKind):
     """Letters identify axes; those that the result lacks are summed over."""
 
     def _of(self, node: Node, result: int, y: TensorType, operand: int, x: TensorType) -> Sources:
@@ -348,7 +348,7 @@ class Contracts(Kind):
         )
 
 
-class Matrices(Kind):
+class Matrices(AxisKind):
     """The last axes by letters, `"r c, c k -> r k"`; all axes before them are batch.
 
     `batch` are letters whose elements are computed one by one as well. Letters that only results
@@ -375,14 +375,14 @@ class Matrices(Kind):
         return (*of_each(range(before)), *last)
 
 
-class NamedMatrices(Kind):
+class NamedMatrices(AxisKind):
     """Dims of matrices are those that the attrs `dims` and `new` list; all others are batch."""
 
     def _of(self, node: Node, result: int, y: TensorType, operand: int, x: TensorType) -> Sources:
         return of_each(matching_axes(x, y), How.MOVED, at(x, node.attrs["dims"]))
 
 
-class Windows(Attr):
+class Windows(ByAttr):
     """Windows along axes, with new axes for the elements of a window.
 
     The new axes come before the first of `axes` in plain ops, and last, by `names`, in named ones.
@@ -404,7 +404,7 @@ class Windows(Attr):
         )
 
 
-class Overlaps(Attr):
+class Overlaps(ByAttr):
     """`Windows` undone: the axes of the windows' elements vanish."""
 
     def _of(self, node: Node, result: int, y: TensorType, operand: int, x: TensorType) -> Sources:
@@ -416,7 +416,7 @@ class Overlaps(Attr):
         return of_each((*range(first), *range(first + wide, x.ndim)), How.MOVED, moved)
 
 
-class Indexes(Attr):
+class Indexes(ByAttr):
     """Elements at positions: the axes of the positions replace those that are indexed.
 
     The first operand is indexed, the others are positions. In plain ops their axes come first.
@@ -433,7 +433,7 @@ class Indexes(Attr):
         return of_each((*(None,) * first, *rest))
 
 
-class Receives(Attr):
+class Receives(ByAttr):
     """Updates are placed at positions along axes of the first operand, or of an array of zeros.
 
     `base` is the number of operands before the updates: 1 or 0. Those after the updates are
@@ -458,7 +458,7 @@ class Receives(Attr):
         return of_each(None if axis in axes else next(rest) for axis in range(y.ndim))
 
 
-class Searches(Kind):
+class Searches(AxisKind):
     """Values looked for in rows, which are the last axis of the first operand, or its `dim`."""
 
     def _of(self, node: Node, result: int, y: TensorType, operand: int, x: TensorType) -> Sources:
@@ -469,7 +469,7 @@ class Searches(Kind):
         return of_each(None if axis in gone else axis for axis in matching_axes(x, y))
 
 
-class Picks(Kind):
+class Picks(AxisKind):
     """One of several values, or several as one."""
 
     def _of(self, node: Node, result: int, y: TensorType, operand: int, x: TensorType) -> Sources:
@@ -477,14 +477,14 @@ class Picks(Kind):
         return of_each(range(y.ndim)) if same else (None,) * y.ndim
 
 
-class First(Kind):
+class First(AxisKind):
     """The result is the first operand; the others are only needed before it."""
 
     def _of(self, node: Node, result: int, y: TensorType, operand: int, x: TensorType) -> Sources:
         return of_each(range(y.ndim)) if operand == 0 else (None,) * y.ndim
 
 
-class Derives(Kind):
+class Derives(AxisKind):
     """Result i of a derivative has the axes of operand `first` + i.
 
     `first` is the name of the attr that counts the operands before these; without one it is 0.

@@ -15,7 +15,7 @@ from .types import DType
 BOOL, INT, FLOAT = np.dtype(np.bool_), np.dtype(np.int64), np.dtype(np.float64)
 HALF, SINGLE = np.dtype(np.float16), np.dtype(np.float32)
 
-Kind = Callable[[DType], DType]
+DtypeRule = Callable[[DType], DType]
 """The dtype of a result, given that of the operands."""
 
 

@@ -8,7 +8,7 @@ from importlib import import_module
 from inspect import cleandoc
 from typing import Any
 
-from .axes import Kind, Pointwise
+from .axes import AxisKind, Pointwise
 from .node import NO_ATTRS, OPS, Attrs, Node
 from .types import Type
 
@@ -54,7 +54,7 @@ class Op:
         rule: Callable[..., Type],
         doc: str,
         *,
-        axes: Kind,
+        axes: AxisKind,
         traits: Iterable[Trait] = (),
         said: str = "",
         module: str = "",
@@ -114,7 +114,7 @@ def for_every(dialect: str, enter: Callable[[Op], object]) -> None:
 
 
 def op(
-    *, axes: Kind, traits: Iterable[Trait] = (), said: str = "", dialect: str = ""
+    *, axes: AxisKind, traits: Iterable[Trait] = (), said: str = "", dialect: str = ""
 ) -> Callable[[Callable[..., Type]], Op]:
     """Declare the op whose type rule is the decorated function, and whose name it bears.
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from graphcore.ir.axes import Matrices
-from graphcore.ir.dtypes import INT, Kind, complex_for, real_of
+from graphcore.ir.dtypes import INT, DtypeRule, complex_for, real_of
 from graphcore.ir.errors import GraphTypeError, require
 from graphcore.ir.op import Op, Trait, declare
 from graphcore.ir.sizes import Size, minimum
@@ -25,7 +25,7 @@ class Signature(NamedTuple):
 
     operands: tuple[tuple[str, ...], ...]
     results: tuple[tuple[str, ...], ...]
-    kinds: tuple[Kind, ...]
+    kinds: tuple[DtypeRule, ...]
     attrs: tuple[str, ...]
 
     def require_declared(self, given: Iterable[str]) -> None:
@@ -55,7 +55,7 @@ def matrices(
     letters: str,
     axes: str,
     doc: str,
-    kinds: tuple[Kind, ...] = (),
+    kinds: tuple[DtypeRule, ...] = (),
     *,
     attrs: str = "",
     may_raise: bool = False,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from graphcore.ir.axes import How, Kind, Source, Sources
+from graphcore.ir.axes import AxisKind, How, Source, Sources
 from graphcore.ir.errors import require
 from graphcore.ir.name_text import escape
 from graphcore.ir.node import Node, agree, agree_in_type, natural
@@ -65,7 +65,7 @@ class Function:
         return escape(str(name)[:60])
 
 
-class Calls(Kind):
+class Calls(AxisKind):
     """A function of some axes of the operands; all other axes are batch.
 
     In named ops the attr `dims` lists the dims of each operand that the function works along, in

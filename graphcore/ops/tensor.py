@@ -21,7 +21,16 @@ from graphcore.ir.axes import (
     Seen,
     Windows,
 )
-from graphcore.ir.dtypes import BOOL, INT, Kind, complex_for, float_for, promote, real_of, sum_of
+from graphcore.ir.dtypes import (
+    BOOL,
+    INT,
+    DtypeRule,
+    complex_for,
+    float_for,
+    promote,
+    real_of,
+    sum_of,
+)
 from graphcore.ir.errors import GraphTypeError, Refusal, require
 from graphcore.ir.literal import Literal
 from graphcore.ir.op import Op, Trait, declare, op
@@ -159,7 +168,7 @@ def concat(*xs: TensorType, axis: int) -> TensorType:
     return TensorType(first.dtype, (*first.shape[:axis], total, *first.shape[axis + 1 :]))
 
 
-def reduction(name: str, dtype: Kind, doc: str) -> Op:
+def reduction(name: str, dtype: DtypeRule, doc: str) -> Op:
     """Declare an op that makes one value of all over `axes`, which vanish."""
 
     def rule(x: TensorType, *, axes: Axes) -> TensorType:
@@ -183,7 +192,7 @@ logsumexp = reduction(
 )
 
 
-def reduction_along(name: str, dtype: Kind, doc: str) -> Op:
+def reduction_along(name: str, dtype: DtypeRule, doc: str) -> Op:
     """Declare an op that makes one value of those along `axis`, which vanishes."""
 
     def rule(x: TensorType, *, axis: int) -> TensorType:
@@ -235,7 +244,7 @@ def absorb(x: TensorType, factor: TensorType) -> TensorType:
     return TensorType(promote(x.dtype, factor.dtype), x.shape)
 
 
-def along(name: str, dtype: Kind, doc: str, *, moves: bool = False) -> Op:
+def along(name: str, dtype: DtypeRule, doc: str, *, moves: bool = False) -> Op:
     """Declare an op that makes as many values of those along `axis`."""
 
     def rule(x: TensorType, *, axis: int) -> TensorType:

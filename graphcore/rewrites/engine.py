@@ -9,7 +9,7 @@ from operator import attrgetter
 from types import CodeType
 from typing import Any, NamedTuple, TypeAlias
 
-from graphcore.ir.axes import Kind
+from graphcore.ir.axes import AxisKind
 from graphcore.ir.errors import GraphError, GraphTypeError
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
@@ -22,7 +22,7 @@ from .pattern import Pattern
 
 Rule = Callable[[Node], Node | None]
 Conversion = Callable[..., Node]
-Which = Op | type[Kind]
+Which = Op | type[AxisKind]
 
 
 def convert(graph: Graph, rules: Mapping[Op, Conversion]) -> Graph:
@@ -191,7 +191,7 @@ class Entry(NamedTuple):
 
 def on(*ops: Which, under: Iterable[Which] = ()) -> Callable[[Rule], Rule]:
     """A function as a rule for lists of rules, tried as `RuleSet.add` says."""
-    kinds = [op for op in (*ops, *under) if isinstance(op, type) and issubclass(op, Kind)]
+    kinds = [op for op in (*ops, *under) if isinstance(op, type) and issubclass(op, AxisKind)]
     wrong = [op for op in (*ops, *under) if not isinstance(op, Op) and op not in kinds]
     if wrong or not ops:
         reason = f"{wrong[0]!r:.60} is not an op" if wrong else "there is no op"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from graphcore.inspection.calls import BY_KIND, fallback
-from graphcore.ir.axes import Kind, Opaque, Pointwise
+from graphcore.ir.axes import AxisKind, Opaque, Pointwise
 from graphcore.ir.node import OPS
 from graphcore.ir.op import Op
 from graphcore.ir.types import TensorType
@@ -85,7 +85,7 @@ def test_all_that_a_new_op_lacks_is_named(
     assert all(any(where in line for line in lines) for where in missing)
 
 
-def kinds(kind: type[Kind] = Kind) -> set[type[Kind]]:
+def kinds(kind: type[AxisKind] = AxisKind) -> set[type[AxisKind]]:
     return {kind}.union(*[kinds(sub) for sub in kind.__subclasses__()])
 
 
@@ -93,8 +93,8 @@ def test_every_kind_of_axes_is_worded() -> None:
     """Only kinds without an attr about axes have no phrase; their attrs are printed as they are."""
     bare = {kind.__name__ for kind in kinds() - set(BY_KIND)}
     assert bare == {
-        "Kind",
-        "Attr",
+        "AxisKind",
+        "ByAttr",
         "Alike",
         "Opaque",
         "Pointwise",
@@ -104,7 +104,7 @@ def test_every_kind_of_axes_is_worded() -> None:
         "First",
     }
     assert fallback not in BY_KIND.values()
-    assert not {op for op in OPS.values() if type(op.axes) is Kind}
+    assert not {op for op in OPS.values() if type(op.axes) is AxisKind}
     assert {op.dialect for op in OPS.values() if isinstance(op.axes, Opaque)} <= {
         *("leaf", "control", "autodiff", "schedule")
     }

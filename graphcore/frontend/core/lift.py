@@ -30,7 +30,7 @@ from graphcore.ops.labels import differing_dim, labels_of
 from .base import Base, Tensor, brief, refusal, type_refusal, wrap
 from .precision import preferred_dtype
 from .unnamed import warn_of_pairs
-from .weak import Call, Kind, any_weak, kind_of, mark, mark_cast
+from .weak import Call, NumberKind, any_weak, kind_of, mark, mark_cast
 
 
 class Labelled(Protocol):
@@ -98,7 +98,7 @@ def are_strong(nodes: list[Node | None]) -> TypeGuard[list[Node]]:
     return None not in nodes and not any_weak()
 
 
-def kind_among(x: Operand, node: Node | None) -> Kind:
+def kind_among(x: Operand, node: Node | None) -> NumberKind:
     """The kind of number, or the dtype, that an operand counts as in promotion."""
     if node is None:
         return kind(x)
@@ -275,7 +275,7 @@ def scalar(value: Any, dtype: DType) -> Node:
     return leaf.full(value=Literal(value, dtype), shape=(), dims=())
 
 
-def kind(x: object) -> Kind:
+def kind(x: object) -> NumberKind:
     """The kind of number that a weak operand counts as in promotion."""
     match x:
         case bool():
@@ -290,7 +290,7 @@ def kind(x: object) -> Kind:
 
 
 @lru_cache(maxsize=4096)
-def weak_dtypes(op: Op, kinds: tuple[Kind, ...]) -> tuple[DType, ...]:
+def weak_dtypes(op: Op, kinds: tuple[NumberKind, ...]) -> tuple[DType, ...]:
     """The dtype in which `op` takes each operand, where Python numbers are weak."""
     ufunc = elementwise.UFUNC[op]
     if isinstance(ufunc, str):
@@ -301,7 +301,7 @@ def weak_dtypes(op: Op, kinds: tuple[Kind, ...]) -> tuple[DType, ...]:
         return (promote(*kinds),) * len(kinds)
 
 
-def promote(*kinds: Kind) -> DType:
+def promote(*kinds: NumberKind) -> DType:
     """The common dtype of operands, where Python numbers are weak."""
     found = np.result_type(*[SAMPLE.get(kind, kind) for kind in kinds])
     return found if any(isinstance(kind, np.dtype) for kind in kinds) else preferred_dtype(found)

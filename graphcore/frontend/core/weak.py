@@ -19,8 +19,8 @@ from graphcore.ops import elementwise
 
 from .base import Base, wrap
 
-Kind = DType | type[int] | type[float] | type[complex]
-KINDS: dict[str, Kind] = {"b": BOOL, "i": int, "f": float, "c": complex}
+NumberKind = DType | type[int] | type[float] | type[complex]
+KINDS: dict[str, NumberKind] = {"b": BOOL, "i": int, "f": float, "c": complex}
 """The Python numbers that are weak like tensors of a kind."""
 
 
@@ -57,7 +57,7 @@ def tracing() -> Iterator[None]:
             _traced.casts = set()
 
 
-def kind_of(node: Node) -> Kind | None:
+def kind_of(node: Node) -> NumberKind | None:
     """The kind of number that a weak tensor promotes as, or None for one that is not weak."""
     return KINDS[node.type.dtype.kind] if node in _traced.weak else None
 

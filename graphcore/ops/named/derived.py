@@ -9,8 +9,8 @@ from __future__ import annotations
 from copy import copy
 from typing import Any, NamedTuple, get_type_hints
 
-from graphcore.ir.axes import Along, Attr, Reduces
-from graphcore.ir.dtypes import Kind
+from graphcore.ir.axes import Along, ByAttr, Reduces
+from graphcore.ir.dtypes import DtypeRule
 from graphcore.ir.op import Op, declare
 from graphcore.ir.types import TensorType
 
@@ -23,7 +23,7 @@ class Form(NamedTuple):
     plain: Op
     axes: str
     dims: str
-    operand: Kind | None
+    operand: DtypeRule | None
     """The dtype to which the operand is cast; without it that of the result."""
 
 
@@ -31,13 +31,13 @@ FORMS: dict[Op, Form] = {}
 """The plain form of each op that is derived from one."""
 
 
-def by_name(plain: Op, operand: Kind | None = None, *, some: bool = False) -> Op:
+def by_name(plain: Op, operand: DtypeRule | None = None, *, some: bool = False) -> Op:
     """Declare the named form of an op with one operand, its attrs `axes` or `axis` now `dims`.
 
     Ops that move elements work along one `dim`. With `some` dims without places are refused.
     """
     kind = copy(plain.axes)
-    assert isinstance(kind, Attr)
+    assert isinstance(kind, ByAttr)
     attr, reduces = kind.attr, isinstance(kind, Reduces)
     kind.attr = name = "dim" if isinstance(kind, Along) and kind.moves else "dims"
 
