@@ -19,7 +19,7 @@ from graphcore.ir.axes import values
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
-from graphcore.ir.trace import Given, Trace, current, known_facts
+from graphcore.ir.trace import Given, Trace, current_trace, known_facts
 from graphcore.ops import control, leaf
 
 Fact = TypeVar("Fact")
@@ -118,7 +118,7 @@ class Forward(ABC, Generic[Fact]):
         if self.subject is None:
             return {param: (fact,) for param, fact in zip(graph.params, given, strict=True)}
         more = self.more_known(graph, given)
-        tables = current().tables(more)
+        tables = current_trace().tables(more)
         return tables.setdefault(self.subject, {}) if more else known_facts(self.subject)
 
     def more_known(self, graph: Graph, given: Iterable[Fact]) -> Given:

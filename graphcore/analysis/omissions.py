@@ -41,7 +41,7 @@ from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op, Trait
 from graphcore.ir.sizes import Expression, Size, lower_bound
-from graphcore.ir.trace import current, known_facts
+from graphcore.ir.trace import current_trace, known_facts
 from graphcore.ir.types import TensorType
 from graphcore.ops import autodiff, control, elementwise, leaf, tensor
 from graphcore.ops.outside import Calls
@@ -334,7 +334,7 @@ def known_inside(graph: Graph, given: Sequence[Omits]) -> Known:
 
     Kept for the compilation, as fixed points of loops and passes ask the same again.
     """
-    kept = current().known.setdefault("values left out, inside", {})
+    kept = current_trace().known.setdefault("values left out, inside", {})
     params = {param: (own,) for param, own in zip(graph.params, given, strict=True)}
     known: Known = kept.setdefault((graph, tuple(given)), params)
     return known

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .errors import GraphTypeError
-from .provenance import current, public_call
+from .provenance import current_line, public_call
 
 
 class Number:
@@ -101,7 +101,7 @@ COMPUTE = "where a tensor may stand, this may stand as well; of it, compute n**0
 def refusal(function: str, x: Number, cure: str) -> GraphTypeError:
     """The error for asking for the value of `x` before the call."""
     reason = f"{public_call(function)}: {x} is known only at the call"
-    return GraphTypeError(f"{reason}\n  built at {current()}\n  cure: {cure}")
+    return GraphTypeError(f"{reason}\n  built at {current_line()}\n  cure: {cure}")
 
 
 def refuse_comparison(comparison: str, x: Number, other: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .errors import GraphError, GraphTypeError, GraphValueError, Refusal, require
 from .interning import Interned
 from .name_text import escape, show_dim
-from .provenance import NOWHERE, Build, Origin, built_again, current, public_call, state
+from .provenance import NOWHERE, Build, Origin, built_again, current_line, public_call, state
 from .remembered import Remembered
 from .size_text import show_unknown
 from .sizes import Size, lower_bound, same
@@ -407,7 +407,7 @@ def describe(refusal: Refusal, op: Op, inputs: tuple[Node, ...]) -> str:
     """The full message of a refused operation: op, reason, operands, lines and the cure."""
     lines = [f"{public_call(op.said)}: {refusal.reason}"]
     lines += [describe_operand(x, refusal.reason) for x in dict.fromkeys(inputs)]
-    lines.append(f"  built at {current()}")
+    lines.append(f"  built at {current_line()}")
     if refusal.cure:
         lines.append(f"  cure: {refusal.cure}")
     return "\n".join(lines)

@@ -143,7 +143,7 @@ def line_of(source: Any) -> Origin:
     return found
 
 
-def current() -> Origin:
+def current_line() -> Origin:
     """The line of a node built now: that of the node being rewritten, else the user's."""
     return user_line() if state.source is None else line_of(state.source)
 
@@ -163,7 +163,7 @@ REMEMBERED = 16
 
 def built_again(builds: tuple[Build, ...]) -> tuple[Build, ...]:
     """The builds of a node, and the one that is happening now."""
-    number, origin = next(serial), current()
+    number, origin = next(serial), current_line()
     if builds and builds[-1].origin == origin:
         return *builds[:-1], Build(builds[-1].first, number, origin)
     return *builds[1 - REMEMBERED :], Build(number, number, origin)

@@ -139,7 +139,7 @@ class Trace:
         return known
 
 
-def current() -> Trace:
+def current_trace() -> Trace:
     """The trace that this thread is writing; outside of a compilation a new one."""
     trace: Trace = Trace() if state.sources is None else state.trace
     return trace

@@ -25,7 +25,7 @@ from .op import Op
 from .provenance import described_by, inherit, is_ours, state
 from .sizes import Expression, Size
 from .sizes import substitute as replaced
-from .trace import Record, Rule, Trace, current, rule_name, tracing
+from .trace import Record, Rule, Trace, current_trace, rule_name, tracing
 from .types import fits
 
 Visit = Callable[[Node, tuple[Node, ...]], "tuple[Rule, Node] | None"]
@@ -88,7 +88,7 @@ def transform(
             made = transform(graph, visit, **within, settle=settle)
         return graph if made is graph else Graph(made.params, made.outputs, trace)
     done = {} if done is None else done
-    trace, before = current(), state.source
+    trace, before = current_trace(), state.source
     form = former(trace, visit, at, bodies, settle)
     roots = (*graph.params, *graph.outputs)
     try:

@@ -15,7 +15,7 @@ from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
 from graphcore.ir.provenance import basename, state, user_line
-from graphcore.ir.trace import current, rule_name
+from graphcore.ir.trace import current_trace, rule_name
 from graphcore.ir.transform import former, settle_node, transform
 
 from .pattern import Pattern
@@ -48,7 +48,7 @@ def simplify(graph: Graph, rules: RuleSet) -> Graph:
     the compilation, so that nodes met again cost nothing.
     """
     roots = (*graph.params, *graph.outputs)
-    for more, known in current().known.get("normal forms", {}).items():
+    for more, known in current_trace().known.get("normal forms", {}).items():
         if tuple(map(known.get, roots)) == roots and rules <= more:
             return graph
     bodies: Callable[[Graph], Graph] = lambda held: simplify(held, rules)
@@ -57,7 +57,7 @@ def simplify(graph: Graph, rules: RuleSet) -> Graph:
 
 def normal_forms(rules: RuleSet) -> dict[Node, Node]:
     """Known normal forms; nodes that a larger set of rules left unchanged count as normal here."""
-    known: dict[RuleSet, dict[Node, Node]] = current().known.setdefault("normal forms", {})
+    known: dict[RuleSet, dict[Node, Node]] = current_trace().known.setdefault("normal forms", {})
     if rules not in known:
         larger = [forms for more, forms in known.items() if rules <= more]
         known[rules] = {x: y for forms in larger for x, y in forms.items() if x is y}
@@ -72,7 +72,7 @@ def simplifier(rules: RuleSet, stays: frozenset[Op] = frozenset()) -> Callable[[
     are not rebuilt with the node, know them.
     """
     bodies: Callable[[Graph], Graph] = lambda held: simplify(held, rules)
-    trace, normal = current(), normal_forms(rules)
+    trace, normal = current_trace(), normal_forms(rules)
     if stays:
         built = trace.known.setdefault("normal forms of nodes built", {})
         normal = built.setdefault((rules, stays), {x: y for x, y in normal.items() if x is y})

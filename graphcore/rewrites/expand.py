@@ -13,7 +13,7 @@ from graphcore.ir.graph import Graph, with_graphs
 from graphcore.ir.node import Node, full_like
 from graphcore.ir.op import Op, Trait
 from graphcore.ir.provenance import Asked, inherit, state
-from graphcore.ir.trace import Record, Rule, current
+from graphcore.ir.trace import Record, Rule, current_trace
 from graphcore.ir.transform import substitute, transform
 from graphcore.ir.types import TupleType
 from graphcore.ops import autodiff, control, elementwise, leaf, tensor
@@ -33,7 +33,7 @@ def pull_back(ys: Sequence[Node], wrt: Sequence[Node], cts: Sequence[Node]) -> l
     """The cotangent of each `wrt`: from the results down, every use of a value adds its share."""
     path = between(ys, wrt)
     total: dict[Node, Node] = {}
-    asked, records = state.source, current().records
+    asked, records = state.source, current_trace().records
     tidied = simplifier(tidy, frozenset({autodiff.barrier}))
     for y, ct in zip(ys, cts, strict=True):
         if y in path:
@@ -250,7 +250,7 @@ def push_forward(ys: Sequence[Node], wrt: Sequence[Node], tangents: Sequence[Nod
     for x, t in zip(wrt, tangents, strict=True):
         t = with_barrier(t)
         tangent[x] = tangent[x] + t if x in tangent else t
-    asked, records = state.source, current().records
+    asked, records = state.source, current_trace().records
     path = between(ys, wrt)
     if any(node.op is autodiff.kinked_tangent for node in path):
         return push_by_pulling(ys, wrt, tangents)

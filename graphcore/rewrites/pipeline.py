@@ -17,7 +17,7 @@ from graphcore.ir.errors import GraphValueError
 from graphcore.ir.graph import Graph
 from graphcore.ir.help_text import fields
 from graphcore.ir.op import Op
-from graphcore.ir.trace import Record, Trace, current, rule_name, tracing
+from graphcore.ir.trace import Record, Trace, current_trace, rule_name, tracing
 from graphcore.ir.transform import unsettled_error
 from graphcore.ir.types import fits
 from graphcore.ops import autodiff, control, leaf
@@ -305,7 +305,7 @@ def keep_types(own: Pass) -> Change:
 
     @wraps(own.change)
     def change(graph: Graph) -> Graph:
-        trace = current()
+        trace = current_trace()
         records = len(trace.records)
         made = own.change(graph)
         if made is graph:

@@ -20,7 +20,7 @@ from graphcore.ir.graph import Graph
 from graphcore.ir.interning import Interned
 from graphcore.ir.name_text import show_dim
 from graphcore.ir.node import Node, describe_operand
-from graphcore.ir.provenance import current, public_call
+from graphcore.ir.provenance import current_line, public_call
 from graphcore.ir.sizes import Shape, Size
 from graphcore.ir.types import DType
 from graphcore.ops import leaf
@@ -239,7 +239,7 @@ def refusal(
     lines = [
         f"{name or public_call()}: {reason}",
         *[describe_operand(node, reason) for node in nodes],
-        f"  {where} at {current()}",
+        f"  {where} at {current_line()}",
     ]
     if cure:
         lines.append(f"  cure: {cure}")

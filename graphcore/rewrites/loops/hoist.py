@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from graphcore.ir.graph import Graph, with_graphs
 from graphcore.ir.node import Node, toposort
 from graphcore.ir.provenance import inheriting
-from graphcore.ir.trace import Record, Rule, current
+from graphcore.ir.trace import Record, Rule, current_trace
 from graphcore.ir.transform import substitute, transform
 from graphcore.ops import leaf, tensor
 from graphcore.ops.control import LOOPS, Loop, Operand
@@ -114,7 +114,7 @@ class Outside:
         xs, own = self.operands(node, done)
         with inheriting(node):
             made = on_all_steps(node, xs, own, self.loop.settings["length"])
-        current().records.append(Record(on_all_steps, node, made))
+        current_trace().records.append(Record(on_all_steps, node, made))
         return made
 
     def operands(self, node: Node, done: Mapping[Node, Node]) -> tuple[list[Node], list[bool]]:
@@ -132,7 +132,7 @@ class Outside:
                 found = tensor.sum_(done[total.term], axes=(0,))
             for view in total.views:
                 found = Node(view.op, (found,), view.attrs)
-        current().records.append(Record(over_steps, total.term, found))
+        current_trace().records.append(Record(over_steps, total.term, found))
         return found
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from graphcore.ir.graph import Graph, unknowns_of
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Expression
-from graphcore.ir.trace import Record, Rule, current
+from graphcore.ir.trace import Record, Rule, current_trace
 from graphcore.ir.transform import keep_node, substitute, transform
 from graphcore.ops import control, leaf
 from graphcore.ops.control import LOOPS, Loop
@@ -17,7 +17,7 @@ from graphcore.ops.control import LOOPS, Loop
 
 def replaced(loop: Loop, new: Mapping[Node, Node], rule: Rule) -> Loop:
     """The loop with other nodes in place of some in its body, by a rule."""
-    current().records.extend([Record(rule, before, after) for before, after in new.items()])
+    current_trace().records.extend([Record(rule, before, after) for before, after in new.items()])
     return loop.with_roots(substitute(loop.roots, new)) if new else loop
 
 
