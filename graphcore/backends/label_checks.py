@@ -36,7 +36,7 @@ def indexes_of(value: Any) -> Mapping[Any, Index]:
     return found if isinstance(found, dict) else getattr(value, "xindexes", NONE)
 
 
-class Known:
+class KnownLabels:
     """The labels of a constant of an exported program, as text."""
 
     def __init__(self, labels: Sequence[str]) -> None:

@@ -72,16 +72,16 @@ PICKED = Hidden("picked")
 """Among the dims of a value: the single elements of inputs that the whole of it stands for."""
 BLOCK = Hidden("block")
 
-Rule: TypeAlias = Callable[[Node, Sequence[Facts[Origin]]], Facts[Origin]]
+CoordinateRule: TypeAlias = Callable[[Node, Sequence[Facts[Origin]]], Facts[Origin]]
 """From a node and the facts of its operands to facts that those by its kind of axes lack."""
-RULES: dict[Op, Rule] = {}
+RULES: dict[Op, CoordinateRule] = {}
 """The rules of ops that move elements to positions that are known."""
 
 
-def rule(*ops: Op) -> Callable[[Rule], Rule]:
+def rule(*ops: Op) -> Callable[[CoordinateRule], CoordinateRule]:
     """Enter the rule of some ops."""
 
-    def enter(function: Rule) -> Rule:
+    def enter(function: CoordinateRule) -> CoordinateRule:
         RULES.update(dict.fromkeys(ops, function))
         return function
 

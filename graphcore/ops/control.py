@@ -179,7 +179,7 @@ class Carry(NamedTuple):
     update: Node
 
 
-class Operand(NamedTuple):
+class LoopOperand(NamedTuple):
     """A sequence or a captured value: its param, and the node outside of the loop."""
 
     param: Node
@@ -197,8 +197,8 @@ class Loop(NamedTuple):
     op: Op
     settings: Mapping[str, Any]
     carries: tuple[Carry, ...]
-    sequences: tuple[Operand, ...]
-    captured: tuple[Operand, ...]
+    sequences: tuple[LoopOperand, ...]
+    captured: tuple[LoopOperand, ...]
     results: tuple[Node, ...]
     condition: Node | None = None
 
@@ -209,7 +209,7 @@ class Loop(NamedTuple):
         body, n, m = settings.pop("body"), settings.pop("carries"), settings.pop("sequences", 0)
         predicate = settings.pop("predicate", None)
         assert predicate is None or predicate.params == body.params
-        pairs = list(map(Operand, body.params, node.inputs))
+        pairs = list(map(LoopOperand, body.params, node.inputs))
         return cls(
             node.op,
             settings,

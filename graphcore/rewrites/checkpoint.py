@@ -12,7 +12,7 @@ from graphcore.ir.node import Node, full_like
 from graphcore.ir.sizes import Shape, Size, maximum
 from graphcore.ir.types import TensorType
 from graphcore.ops import control, elementwise, leaf, tensor
-from graphcore.ops.control import Carry, Loop, Operand
+from graphcore.ops.control import Carry, Loop, LoopOperand
 from graphcore.ops.leaf import values
 
 from .plain import number, reshape, take_range
@@ -35,14 +35,14 @@ def in_chunks(scan: Node) -> Node:
         settings={**loop.settings, "checkpoint": ()},
         carries=tuple(map(Carry, loop.params.carries, given.carries, loop.updates)),
         sequences=tuple(
-            Operand(p, extend(x, room))
+            LoopOperand(p, extend(x, room))
             for p, x in zip(loop.params.sequences, given.sequences, strict=True)
         ),
-        captured=tuple(map(Operand, loop.params.captured, given.captured)),
+        captured=tuple(map(LoopOperand, loop.params.captured, given.captured)),
     )
     if room != length:
         loop = while_steps_are_left(loop, length, room)
-    sequences = [Operand(p, reshape(x, (*sizes, *x.type.shape[1:]))) for p, x in loop.sequences]
+    sequences = [LoopOperand(p, reshape(x, (*sizes, *x.type.shape[1:]))) for p, x in loop.sequences]
     found = nested(loop._replace(sequences=tuple(sequences)), sizes)
     ys = [reshape(y, (room, *y.type.shape[len(sizes) :])) for y in found[n:]]
     ys = [y if room == length else take_range(y, 0, 0, length) for y in ys]
@@ -74,14 +74,14 @@ def nested(loop: Loop, sizes: Shape) -> list[Node]:
     ]
     chunk = loop._replace(
         carries=tuple(x._replace(start=x.param) for x in loop.carries),
-        sequences=tuple(map(Operand, loop.params.sequences, params)),
-        captured=tuple(Operand(x, x) for x in loop.params.captured),
+        sequences=tuple(map(LoopOperand, loop.params.sequences, params)),
+        captured=tuple(LoopOperand(x, x) for x in loop.params.captured),
     )
     made = nested(chunk, tuple(inner))
     outer = loop._replace(
         settings={**loop.settings, "length": some},
         carries=tuple(x._replace(update=y) for x, y in zip(loop.carries, made, strict=False)),
-        sequences=tuple(map(Operand, params, loop.operands.sequences)),
+        sequences=tuple(map(LoopOperand, params, loop.operands.sequences)),
         results=tuple(made[n:]),
     )
     return values(outer.build())
@@ -97,7 +97,7 @@ def while_steps_are_left(loop: Loop, length: Size, room: Size) -> Loop:
     i = leaf.param(name, TensorType(INT, (), None))
     here = elementwise.cast(elementwise.less(i, number(length, INT)), dtype=INT)
     made = values(control.switch(here, *params.all, branches=(keep, step)))
-    steps = Operand(i, leaf.iota(size=room, dtype=INT, dims=None))
+    steps = LoopOperand(i, leaf.iota(size=room, dtype=INT, dims=None))
     return loop.with_roots(made)._replace(sequences=(*loop.sequences, steps))
 
 

@@ -46,25 +46,25 @@ class Pattern:
             if Trait.COMMUTATIVE in node.op.traits:
                 yield from match_all(self.inputs, node.inputs[::-1], bound)
 
-    def __add__(self, other: Operand) -> Pattern:
+    def __add__(self, other: PatternOperand) -> Pattern:
         return pattern(elementwise.add, self, other)
 
     def __radd__(self, other: complex) -> Pattern:
         return pattern(elementwise.add, other, self)
 
-    def __sub__(self, other: Operand) -> Pattern:
+    def __sub__(self, other: PatternOperand) -> Pattern:
         return pattern(elementwise.subtract, self, other)
 
     def __rsub__(self, other: complex) -> Pattern:
         return pattern(elementwise.subtract, other, self)
 
-    def __mul__(self, other: Operand) -> Pattern:
+    def __mul__(self, other: PatternOperand) -> Pattern:
         return pattern(elementwise.multiply, self, other)
 
     def __rmul__(self, other: complex) -> Pattern:
         return pattern(elementwise.multiply, other, self)
 
-    def __truediv__(self, other: Operand) -> Pattern:
+    def __truediv__(self, other: PatternOperand) -> Pattern:
         return pattern(elementwise.divide, self, other)
 
     def __rtruediv__(self, other: complex) -> Pattern:
@@ -90,7 +90,7 @@ def match_all(
             yield from match_all(patterns[1:], nodes[1:], found)
 
 
-def pattern(op: Op, *inputs: Operand) -> Pattern:
+def pattern(op: Op, *inputs: PatternOperand) -> Pattern:
     """The pattern of `op` applied to whatever the inputs match; a number matches itself."""
     return Pattern(op, tuple(x if isinstance(x, Pattern) else Pattern(value=x) for x in inputs))
 
@@ -105,7 +105,7 @@ class Namespace:
 
 
 P = Namespace()
-Operand: TypeAlias = Pattern | complex
+PatternOperand: TypeAlias = Pattern | complex
 
 
 def variables(names: str) -> list[Pattern]:

@@ -242,14 +242,14 @@ def build(graph: Graph, unknowns: tuple[str, ...], bind: Bind) -> Callable[..., 
     return Program(made.kernel, bind, failed).entrance()
 
 
-def hosted(body: Graph) -> numpy_backend.Compiled:
+def hosted(body: Graph) -> numpy_backend.CompiledKernel:
     """The body of a kernel as a function that a program of NumPy calls can call."""
     sizes = sizes_needed(body)
     made = machine_code(body, sizes)
-    return numpy_backend.Compiled(sizes, Hosted(made.kernel, made.failed).entrance())
+    return numpy_backend.CompiledKernel(sizes, Hosted(made.kernel, made.failed).entrance())
 
 
-def hosted_now(body: Graph) -> numpy_backend.Compiled:
+def hosted_now(body: Graph) -> numpy_backend.CompiledKernel:
     """The same function, whose machine code is made now."""
     made = machine_code(body, sizes_needed(body))
     made.kernel.code.at_once()

@@ -10,7 +10,7 @@ from graphcore.analysis.cost import Number
 from graphcore.backends.boundary import Boundary
 from graphcore.backends.limits import time_of_call
 from graphcore.backends.measuring import numbers
-from graphcore.backends.numpy_backend import Compiled, build
+from graphcore.backends.numpy_backend import CompiledKernel, build
 from graphcore.backends.numpy_backend.measuring import Lines
 from graphcore.inspection.profile import Found, Machine, Ran, Run, work
 from graphcore.ir.axes import Reduces
@@ -69,11 +69,11 @@ class Mixed(Lines):
         self.kernels: dict[Graph, Measured] = {}
         self.inside: dict[Graph, list[Spent]] = {}
 
-        def make_kernel(body: Graph) -> Compiled:
+        def make_kernel(body: Graph) -> CompiledKernel:
             names = sizes_needed(body)
             if body not in self.kernels:
                 self.kernels[body] = Measured(metered(body, names, sizes))
-            return Compiled(names, self.kernels[body].call)
+            return CompiledKernel(names, self.kernels[body].call)
 
         bound = boundary.bind(given)
         function = build(graph, boundary.unknowns, make_kernel)

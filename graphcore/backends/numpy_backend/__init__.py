@@ -10,9 +10,9 @@ from graphcore.schedule.regions import without_kernels
 
 from .function import Function
 from .kernels import KernelError
-from .writer import Compiled, Kernels
+from .writer import CompiledKernel, Kernels
 
-__all__ = ["Compiled", "Function", "KernelError", "Kernels", "build"]
+__all__ = ["CompiledKernel", "Function", "KernelError", "Kernels", "build"]
 
 
 def build(graph: Graph, unknowns: tuple[str, ...], compiled: Kernels | None = None) -> Function:

@@ -16,7 +16,7 @@ from graphcore.ir.graph import Graph, graphs
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
 from graphcore.ops import control, elementwise, leaf
-from graphcore.ops.control import Loop, Operand
+from graphcore.ops.control import Loop, LoopOperand
 from graphcore.ops.leaf import values
 from graphcore.schedule.buffers import is_result
 from graphcore.schedule.order import in_order, order_of_body
@@ -39,7 +39,7 @@ def param_value(param: Node, name: str) -> Value:
     return Value(scalar=name) if is_number(param.type) else Value(array=name)
 
 
-def capture(captured: Iterable[Operand], w: Writer, arrays: Container[Node] = ()) -> Values:
+def capture(captured: Iterable[LoopOperand], w: Writer, arrays: Container[Node] = ()) -> Values:
     """The captured values of a body: numbers as Python's, the rest as arrays of full shape.
 
     A number has an array as well if one exists already, or if its param is among `arrays`.
@@ -251,7 +251,7 @@ def while_loop(node: Node, w: Writer) -> None:
 
 def switch(node: Node, w: Writer) -> None:
     branches = node.attrs["branches"]
-    captured = capture(map(Operand, branches[0].params, node.inputs[1:]), w)
+    captured = capture(map(LoopOperand, branches[0].params, node.inputs[1:]), w)
     destinations = destinations_for(node, w)
     for condition, branch in zip(conditions(node, w), branches, strict=True):
         w.write(condition)
@@ -280,7 +280,7 @@ def conditions(node: Node, w: Writer) -> list[str]:
 def inline(node: Node, w: Writer) -> None:
     """A body that is computed once: its lines are those of the graph around it."""
     body = node.attrs["body"]
-    captured = capture(map(Operand, body.params, node.inputs), w)
+    captured = capture(map(LoopOperand, body.params, node.inputs), w)
     made = inside(body, captured, destinations_for(node, w), w)
     define_results(node, [value for _, _, value in made], w)
 

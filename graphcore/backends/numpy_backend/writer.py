@@ -33,14 +33,14 @@ DTYPES = frozenset(show_dtype(np.dtype(c)) for c in np.typecodes["AllInteger"] +
 """Names that stand for dtypes: i64, c128."""
 
 
-class Compiled(NamedTuple):
+class CompiledKernel(NamedTuple):
     """A body as a function of the sizes with these names, the operands and arrays to write into."""
 
     sizes: tuple[str, ...]
     function: Callable[..., None]
 
 
-Kernels: TypeAlias = Callable[[Graph], Compiled]
+Kernels: TypeAlias = Callable[[Graph], CompiledKernel]
 """The function that makes machine code of the body of a kernel."""
 
 

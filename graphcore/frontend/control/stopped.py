@@ -19,7 +19,7 @@ from graphcore.ir.node import Node, full_like, recording, toposort
 from graphcore.ir.trace import Rule
 from graphcore.ir.transform import transform
 from graphcore.ops import control, elementwise, leaf, named
-from graphcore.ops.control import Loop, Operand
+from graphcore.ops.control import Loop, LoopOperand
 from graphcore.ops.leaf import values
 from graphcore.ops.named import matrices
 from graphcore.ops.outside import Calls
@@ -151,7 +151,8 @@ def in_loop(node: Node, mask: Node, own: Served) -> Node:
         loop = ended_by(loop, param, served)
     wanted = [*served[:n], *own[n:], *[Dims() for _ in loop.roots[len(own) :]]]
     roots = for_members(param, toposort(loop.roots), loop.roots, wanted)
-    return loop.with_roots(roots)._replace(captured=(*loop.captured, Operand(param, mask))).build()
+    captured = (*loop.captured, LoopOperand(param, mask))
+    return loop.with_roots(roots)._replace(captured=captured).build()
 
 
 def in_custom(node: Node, mask: Node, own: Served) -> Node:

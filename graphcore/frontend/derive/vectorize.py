@@ -23,7 +23,7 @@ from graphcore.ir.transform import resize, transform
 from graphcore.ir.types import TensorType, TupleType
 from graphcore.ops import autodiff, control, leaf, named
 from graphcore.ops import elementwise as ops
-from graphcore.ops.control import Carry, Loop, Operand
+from graphcore.ops.control import Carry, Loop, LoopOperand
 
 from .instances import Mixed
 
@@ -294,8 +294,8 @@ def wide_loop(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> N
     sequences = [in_order(x, (dim, *param.type.dims)) for x, param in pairs]
     return old._replace(
         carries=tuple(map(Carry, own.carries, starts, updates)),
-        sequences=tuple(map(Operand, own.sequences, sequences)),
-        captured=tuple(map(Operand, own.captured, as_in(given.captured, own.captured))),
+        sequences=tuple(map(LoopOperand, own.sequences, sequences)),
+        captured=tuple(map(LoopOperand, own.captured, as_in(given.captured, own.captured))),
         results=tuple(outputs[n:]),
         condition=condition,
     ).build()
@@ -362,8 +362,8 @@ def pick(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
     return several.inputs[index] if several.op is leaf.tuple_ else several[index]
 
 
-Rule = Callable[[Node, Sequence[Node], Mapping[Node, Node]], Node]
-RULES: dict[Op, Rule] = {
+BatchRule = Callable[[Node, Sequence[Node], Mapping[Node, Node]], Node]
+RULES: dict[Op, BatchRule] = {
     autodiff.pullback: wide_derivative,
     autodiff.pushforward: wide_derivative,
     leaf.project: pick,

@@ -22,7 +22,7 @@ from graphcore.ir.transform import transform
 from graphcore.ir.types import TensorType
 from graphcore.ops import control, leaf, tensor
 from graphcore.ops.autodiff import pull, push
-from graphcore.ops.control import Carry, Groups, Loop, Operand
+from graphcore.ops.control import Carry, Groups, Loop, LoopOperand
 from graphcore.ops.leaf import values
 from graphcore.rewrites.checkpoint import in_chunks
 
@@ -159,8 +159,8 @@ def loop_pullback(
     starts = [zero_for(cts[i], node.inputs[i]) for i in carries]
     zeros = [full_like(node.inputs[i], 0) for i in captured]
     sums = [total + ct for total, ct in zip(totals, found.captured, strict=True)]
-    recorded = map(Operand, loop.params.carries, history)
-    given = map(Operand, ct_steps, present([cts[i] for i in steps]))
+    recorded = map(LoopOperand, loop.params.carries, history)
+    given = map(LoopOperand, ct_steps, present([cts[i] for i in steps]))
     back = Loop(
         control.scan,
         {
@@ -232,8 +232,8 @@ def loop_pushforward(node: Node, tangents: Several) -> Several:
     given = [present(pick(tangents, some)) for some in (sequences, captured)]
     forward = loop._replace(
         carries=(*loop.carries, *map(Carry, moved, starts, found)),
-        sequences=(*loop.sequences, *map(Operand, stepped, given[0])),
-        captured=(*loop.captured, *map(Operand, held, given[1])),
+        sequences=(*loop.sequences, *map(LoopOperand, stepped, given[0])),
+        captured=(*loop.captured, *map(LoopOperand, held, given[1])),
         results=(*loop.results, *found[len(carries) :]),
     ).build()
     both = values(forward)

@@ -10,7 +10,7 @@ from graphcore.ir.provenance import inheriting
 from graphcore.ir.trace import Record, Rule, current_trace
 from graphcore.ir.transform import substitute, transform
 from graphcore.ops import leaf, tensor
-from graphcore.ops.control import LOOPS, Loop, Operand
+from graphcore.ops.control import LOOPS, Loop, LoopOperand
 from graphcore.rewrites.plain import pick
 
 from .batching import contraction, on_all_steps
@@ -86,8 +86,8 @@ class Outside:
         sequences = self.place.before.keys() - {*self.loop.params.sequences}
         each = nearest_of(self.loop.roots, sequences, set(once))
         fixed, stepped = new_params("fixed", left, once), new_params("each", left, each)
-        captured = map(Operand, fixed.values(), substitute(once, self.captured))
-        more = [Operand(param, self.before[node]) for node, param in stepped.items()]
+        captured = map(LoopOperand, fixed.values(), substitute(once, self.captured))
+        more = [LoopOperand(param, self.before[node]) for node, param in stepped.items()]
         given = left._replace(
             captured=(*left.captured, *captured), sequences=(*left.sequences, *more)
         )

@@ -15,7 +15,7 @@ from graphcore.ir.provenance import inheriting
 from graphcore.ir.sizes import Expression
 from graphcore.ir.types import TensorType
 from graphcore.ops import leaf
-from graphcore.ops.control import LOOPS, Carry, Loop, Operand
+from graphcore.ops.control import LOOPS, Carry, Loop, LoopOperand
 from graphcore.rewrites.plain import refill
 
 from .view import (
@@ -130,9 +130,9 @@ def agree(a: Loop, b: Loop) -> bool:
     return all(as_well.get(param, role) == role for param, role in stands_for.items())
 
 
-def roles(loop: Loop) -> dict[Node, tuple[str, Carry | Operand]]:
+def roles(loop: Loop) -> dict[Node, tuple[str, Carry | LoopOperand]]:
     """The value that each param of a loop stands for."""
-    groups: dict[str, tuple[Carry | Operand, ...]]
+    groups: dict[str, tuple[Carry | LoopOperand, ...]]
     groups = {"carry": loop.carries, "sequence": loop.sequences, "captured": loop.captured}
     return {x.param: (name, x) for name, group in groups.items() for x in group}
 
@@ -179,7 +179,7 @@ def record_for(early: Node, late: Node, loops: dict[Node, Loop], keys: dict[Node
     keys[extended] = early
     at = {y: i for i, y in enumerate(source.results, len(source.carries))}
     new = new_params("saved", user, found)
-    saved = [Operand(param, extended[at[node]]) for node, param in new.items()]
+    saved = [LoopOperand(param, extended[at[node]]) for node, param in new.items()]
     user = user._replace(sequences=(*user.sequences, *saved))
     loops[late] = replaced(user, new, record_for)
 

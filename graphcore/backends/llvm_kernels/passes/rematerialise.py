@@ -27,7 +27,7 @@ from graphcore.ir.provenance import inheriting
 from graphcore.ir.sizes import count
 from graphcore.ir.types import TensorType
 from graphcore.ops import control, leaf, tensor
-from graphcore.ops.control import LOOPS, Loop, Operand
+from graphcore.ops.control import LOOPS, Loop, LoopOperand
 from graphcore.rewrites.loops.sharing import prune
 from graphcore.rewrites.loops.view import (
     depends_on,
@@ -285,9 +285,9 @@ class Choice:
             else:
                 made[value] = leaf.param(next(names), self.type(value)).label(labels(value))
                 if value.fixed:
-                    captured.append(Operand(made[value], value.node))
+                    captured.append(LoopOperand(made[value], value.node))
                 else:
-                    sequences.append(Operand(made[value], self.known.array(value)))
+                    sequences.append(LoopOperand(made[value], self.known.array(value)))
         loop = loop._replace(sequences=tuple(sequences), captured=tuple(captured))
         new = {x: made[value] for x, value in self.roots.items() if made[value] is not x}
         return replaced(loop, new, rematerialise)

@@ -13,7 +13,7 @@ from graphcore.ir.node import Node, toposort
 from graphcore.ir.trace import Rule
 from graphcore.ir.transform import transform
 from graphcore.ops import tensor as t
-from graphcore.ops.control import LOOPS, Loop, Operand
+from graphcore.ops.control import LOOPS, Loop, LoopOperand
 from graphcore.rewrites.loops.view import inside_as_well, new_params, replaced
 
 
@@ -42,7 +42,7 @@ def with_matrices(loop: Loop) -> Loop:
         x.param: t.transpose(params[x.value.inputs[0]], perm=x.value.attrs["perm"]) for x in found
     }
     kept = [x for x in loop.captured if x.param not in new]
-    kept += [Operand(param, value) for value, param in made.items()]
+    kept += [LoopOperand(param, value) for value, param in made.items()]
     return replaced(loop, new, turned_inside)._replace(captured=tuple(kept))
 
 

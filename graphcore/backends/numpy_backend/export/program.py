@@ -225,7 +225,10 @@ class File:
         dims = [
             along._replace(
                 constants=tuple(
-                    (Written(f"Known({self.spell([*map(str, index.to_pandas_index())])})"), words)
+                    (
+                        Written(f"KnownLabels({self.spell([*map(str, index.to_pandas_index())])})"),
+                        words,
+                    )
                     for index, words in along.constants
                 )
             )
