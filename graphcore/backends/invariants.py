@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from inspect import unwrap
 from itertools import zip_longest
 from typing import TypeAlias
 
@@ -115,14 +116,13 @@ def verify(stages: Sequence[Stage]) -> None:
     """
     before = first = stages[0].graph
     for stage in stages:
-        if (after := stage.graph) is not before or stage is stages[0]:
-            stage.contract.check(after, stage.name)
-            broken = [
-                f"  {law.__name__}: {words}" for law in INVARIANTS for words in law(before, after)
-            ]
-            if stage is stages[-1] and Counter(effects_in(first)) != Counter(effects_in(after)):
-                broken.append("  effects: the program has another number")
-            if broken:
-                head = f"stage {stage.name!r}, made by {rule_name(stage.change)}, breaks"
-                raise ContractError("\n".join([head, *broken]))
+        after = stage.graph
+        stage.contract.check(after, stage.name)
+        laws = INVARIANTS if after is not before or stage is stages[0] else ()
+        broken = [f"  {law.__name__}: {words}" for law in laws for words in law(before, after)]
+        if stage is stages[-1] and Counter(effects_in(first)) != Counter(effects_in(after)):
+            broken.append("  effects: the program has another number")
+        if broken:
+            head = f"stage {stage.name!r}, made by {rule_name(unwrap(stage.change))}, breaks"
+            raise ContractError("\n".join([head, *broken]))
         before = after

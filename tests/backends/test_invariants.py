@@ -88,6 +88,13 @@ def test_types_are_held_to_the_rules(monkeypatch: pytest.MonkeyPatch) -> None:
         verify(found)
 
 
+def test_an_effect_that_is_left_twice_is_found_though_the_last_pass_changes_nothing() -> None:
+    twice, once = called(printed(ONE), make=printed), called(printed(ONE), make=elementwise.exp)
+    made, same = stages(once, lambda y: (twice,))[1:], stages(twice, lambda y: (y,))[1:]
+    with pytest.raises(ContractError, match="effects: the program has another number"):
+        verify([*stages(once, lambda y: (y,)), *made, same[0]._replace(graph=made[0].graph)])
+
+
 def test_every_invariant_is_broken_by_a_test() -> None:
     assert {"types", *(words.split(":")[0] for words in BREAKS)} == {
         law.__name__ for law in INVARIANTS
