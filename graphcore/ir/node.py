@@ -247,6 +247,9 @@ def full_like(x: Any, value: complex) -> Node:
     from .literal import Literal, whole
 
     literal = (whole if type(value) is int else Literal)(value, x.type.dtype)
+    if x.type.dtype.kind in "iu" and literal.item() != value:
+        cure = "cast the node to a float first: elementwise.cast(x, dtype=dtype)"
+        raise GraphTypeError(f"full_like: {value} is no {x.type.dtype}\n  cure: {cure}")
     return OPS["leaf.full"](value=literal, shape=x.type.shape, dims=x.type.dims)
 
 
