@@ -396,20 +396,23 @@ def lu_factor(a: Array) -> Results:
 
 def lu_solve(packed: Array, exchanges: Array, b: Array, *, transposed: bool, check: bool) -> Array:
     """x with a x = b, or aᵀ x = b."""
-    found = np.empty_like(b)
-    (getrs,) = scipy_linalg().get_lapack_funcs(("getrs",), (packed, b))
-    for at in np.ndindex(b.shape[:-2]):
-        if not b[at].size:
-            continue
-        regular = np.diagonal(packed[at]).all()
-        if regular:
-            factors = packed[at].T, exchanges[at]
-            found[at], _ = getrs(*factors, b[at], trans=int(not transposed))
-        elif check and np.isfinite(packed[at]).all() and np.isfinite(b[at]).all():
+    found, batch, getrs = np.empty_like(b), b.shape[:-2], getrs_for(packed.dtype.char)
+    for at in (np.ndindex(batch) if batch else ((),)) if b.size else ():
+        factors = packed[at]
+        if factors.diagonal().all():
+            found[at], _ = getrs(factors.T, exchanges[at], b[at], trans=not transposed)
+        elif check and np.isfinite(factors).all() and np.isfinite(b[at]).all():
             raise MatrixError(SINGULAR, at)
         else:
             found[at] = np.nan
     return found
+
+
+@cache
+def getrs_for(char: str) -> Callable[..., Any]:
+    """LAPACK's solution by LU factors in a dtype."""
+    getrs: Callable[..., Any] = scipy_linalg().get_lapack_funcs("getrs", dtype=char)
+    return getrs
 
 
 def lu_det(packed: Array, exchanges: Array) -> Array:
