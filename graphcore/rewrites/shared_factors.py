@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Mapping
 
 from graphcore.analysis.matrices import DEFINITE, facts, matrix_of
-from graphcore.ir.graph import Graph, with_graphs
+from graphcore.ir.graph import Graph, graphs, with_graphs
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
 from graphcore.ir.sizes import lower_bound
 from graphcore.ir.trace import Rule
 from graphcore.ir.transform import transform
-from graphcore.ops import leaf, linalg, tensor
+from graphcore.ops import control, leaf, linalg, tensor
 from graphcore.ops.control import LOOPS, Loop
 from graphcore.ops.elementwise import conjugate, log, square
 
@@ -89,6 +90,10 @@ def by_lu(node: Node, check: bool, transposed: bool, a: Node, *rest: Node) -> No
     return linalg.lu_solve(packed, exchanges, b, transposed=transposed, check=check)
 
 
+Factors = Callable[[Node], "tuple[Node, Node] | None"]
+"""The LU factors of a matrix as nodes, if it is the same at all steps."""
+
+
 def factor_before_loops(graph: Graph) -> Graph:
     """Solves of a matrix that is the same at all steps are by its factors, which leave the loop.
 
@@ -102,16 +107,53 @@ def factor_before_loops(graph: Graph) -> Graph:
         loop = Loop.of(new)
         steps = Steps(loop, new.attrs["body"])
 
-        def by_factors(x: Node, operands: tuple[Node, ...]) -> tuple[Rule, Node] | None:
-            if steps.varies(x.inputs[0]) or not is_worth(x.inputs[0]):
+        def factors(a: Node) -> tuple[Node, Node] | None:
+            if steps.varies(a) or not is_worth(a):
                 return None
-            a, transposed = matrix_of(operands[0])
-            return by_lu, by_lu(x, x.attrs["check"], transposed, a, operands[1])
+            several = linalg.lu_factor(a)
+            return several[0], several[1]
 
-        body = transform(Graph((), loop.roots), by_factors, at={linalg.solve})
+        body = solve_by(factors, Graph((), loop.roots))
         return factor_before_loops, loop.with_roots(body.outputs).build()
 
     return transform(graph, visit, at=LOOPS, bodies=factor_before_loops)
+
+
+def solve_by(factors: Factors, graph: Graph) -> Graph:
+    """The body of a loop, or a graph in it, that solves by factors where there are some."""
+
+    def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node] | None:
+        if node.op is not linalg.solve:
+            return solve_by, with_factors(node, inputs, factors)
+        a, transposed = matrix_of(node.inputs[0])
+        if (found := factors(a)) is None:
+            return None
+        how = {"transposed": transposed, "check": node.attrs["check"]}
+        return solve_by, linalg.lu_solve(*found, inputs[1], **how)
+
+    return transform(graph, visit, at={linalg.solve, control.call, control.switch})
+
+
+def with_factors(node: Node, inputs: tuple[Node, ...], factors: Factors) -> Node:
+    """A call or a choice of branches that is given the factors of its operands."""
+    given = control.given_to_bodies(node, node.inputs)
+    more: dict[Node, Node] = {}
+    changed: dict[Graph, Graph] = {}
+    for held in graphs(node):
+        operands = dict(zip(held.params, given, strict=True))
+
+        def own(a: Node, operands: Mapping[Node, Node] = operands) -> tuple[Node, Node] | None:
+            if a not in operands or (found := factors(operands[a])) is None:
+                return None
+            number = given.index(operands[a])
+            names = f"factors of {number}", f"exchanges of {number}"
+            packed, exchanges = (leaf.param(*x) for x in zip(names, [y.type for y in found]))
+            more.update({packed: found[0], exchanges: found[1]})
+            return packed, exchanges
+
+        changed[held] = solve_by(own, held)
+    attrs = with_graphs(node, lambda held: Graph((*held.params, *more), changed[held].outputs))
+    return Node(node.op, (*inputs, *more.values()), attrs)
 
 
 def with_one_factor(graph: Graph) -> Graph:

@@ -56,8 +56,12 @@ STEPS: dict[str, Step] = {
     "factor": lambda a, u: L.cho_solve(L.cholesky(definite(a)), u),
     "nested": inner,
     "while": counted,
+    "checkpoint": lambda a, u: gc.checkpoint(solved)(a, u),
+    "branch": lambda a, u: gc.cond(u.sum() > 0, lambda: solved(a, u), lambda: solved(a, 2 * u)),
+    "branch in a checkpoint": lambda a, u: gc.checkpoint(STEPS["branch"])(a, u),
+    "one branch": lambda a, u: gc.cond(u.sum() > 0, lambda: u * a.sum(), lambda: solved(a, u)),
 }
-NATIVE = {"solve", "both", "of a product", "with determinant", "nested", "while"}
+NATIVE = {"solve", "both", "of a product", "with determinant", "nested", "while", "branch"}
 
 
 def in_scan(step: Step, a: T, b: T) -> T:
