@@ -351,6 +351,9 @@ Asked: TypeAlias = "bool | str | Target | None"
 
 def asked_for(native: bool | None, target: str | Target | None) -> Asked:
     """What `native` and `target` ask for together."""
+    if isinstance(target, bool):
+        cure = f"write native={target}, or target={(NATIVE if target else NUMPY).name!r}"
+        raise refusal(f"target={target} is the name of none", cure=cure)
     if target is None or native is None:
         return native if target is None else target
     named = target if isinstance(target, str) else target.name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import linecache
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from types import CodeType
 from typing import Any, NamedTuple, TypeAlias
@@ -218,7 +218,7 @@ def is_importable(rule: Rule) -> bool:
 
 Written: TypeAlias = "tuple[Pattern, Callable[..., Node | None]] | Rule | Entry"
 """A rule as it is written: an equation in two halves, or a function under `on`."""
-Rules: TypeAlias = "Iterable[Written] | RuleSet"
+Rules: TypeAlias = "Sequence[Written] | RuleSet"
 
 
 def entry_of(rule: Any, asked: str) -> Entry:

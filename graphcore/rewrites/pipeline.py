@@ -235,15 +235,10 @@ def unregister(name: str) -> None:
 
 def own_rules(rules: Rules, asked: str) -> RuleSet:
     """The rules that a user gives to a compilation by a call of the function `asked`."""
-    if isinstance(rules, RuleSet):
-        found = rules
-    else:
-        try:
-            given = [*rules]
-        except TypeError as error:
-            cure = "give a list of equations and functions, or a RuleSet"
-            raise own_refusal(asked, f"rules={rules!r:.60} is not a list of rules", cure) from error
-        found = RuleSet(given, asked)
+    if not isinstance(rules, RuleSet | list | tuple):
+        cure = "give a list of equations and functions, or a RuleSet"
+        raise own_refusal(asked, f"rules={rules!r:.60} is not a list of rules", cure)
+    found = rules if isinstance(rules, RuleSet) else RuleSet(rules, asked)
     for entry in found.entries:
         for op in entry.ops | entry.under:
             if isinstance(op, Op) and not PLAIN.allows(op):

@@ -61,7 +61,6 @@ FORMS: dict[str, Any] = {
     "an equation": [(P.sin(x), lambda x: e.cos(x))],
     "a function": [on(e.sin)(lambda node: e.cos(*node.inputs))],
     "a set": RuleSet([(P.sin(x), lambda x: e.cos(x))]),
-    "a generator": ((P.sin(x), function) for function in [lambda x: e.cos(x)]),
     "numbers before": [(2 * P.sin(x), lambda x: 2 * e.cos(x))],
 }
 

@@ -50,7 +50,7 @@ def test_programs(name: str) -> None:
     ("kind", "count", "calls"),
     [
         ("graphs", 12, 40),
-        *[pytest.param(kind, 334, CALLS, marks=pytest.mark.slow) for kind in KINDS],
+        *[pytest.param(kind, 50, CALLS, marks=pytest.mark.slow) for kind in KINDS],
     ],
 )
 def test_random_programs(kind: str, count: int, calls: int) -> None:
