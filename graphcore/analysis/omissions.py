@@ -17,10 +17,10 @@ be 0: what the sum or the steps would have been multiplied by counts for nothing
 
 from __future__ import annotations
 
-from collections.abc import Iterable, MutableMapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import product
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -37,23 +37,20 @@ from graphcore.ir.axes import (
     values,
 )
 from graphcore.ir.dtypes import differentiable
-from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op, Trait
 from graphcore.ir.sizes import Expression, Size, lower_bound
-from graphcore.ir.trace import current_trace, known_facts
 from graphcore.ir.types import TensorType
-from graphcore.ops import autodiff, control, elementwise, leaf, tensor
+from graphcore.ops import autodiff, elementwise, leaf, tensor
 from graphcore.ops.outside import Calls
 
+from .dataflow import Forward, Known, Operands
 from .values import is_zero
 
 Pattern: TypeAlias = frozenset[int | Expression]
 """The axes along which some elements are left out and others are not, and sizes that are 0."""
 Omits: TypeAlias = frozenset[Pattern]
 """The patterns of zeros that a value may hold: a zero belongs to one of them at least."""
-Known: TypeAlias = MutableMapping[Node, tuple[Omits, ...]]
-"""The patterns of zeros that each value of a node may hold."""
 
 NOTHING: Omits = frozenset()
 NONE: tuple[Omits, ...] = (NOTHING,)
@@ -64,7 +61,7 @@ MOST = 8
 """The most patterns that are kept for one value; more of them become the unknown one, `WHOLE`."""
 
 
-def may_omit(x: Node, known: Known | None = None) -> bool:
+def may_omit(x: Node, known: Known[Omits] | None = None) -> bool:
     """Whether `x`, a cotangent or tangent, may hold zeros that stand for values left out.
 
     `known` holds the patterns of a graph's params. The cotangents given to a lazy derivative are
@@ -73,58 +70,78 @@ def may_omit(x: Node, known: Known | None = None) -> bool:
     return bool(omits(x, known))
 
 
-def omits(x: Node, known: Known | None = None) -> Omits:
+def omits(x: Node, known: Known[Omits] | None = None) -> Omits:
     """The patterns of zeros that `x` may hold."""
-    if known is None:
-        known = known_facts("values left out")
-    look = known.get
-    stack = [] if x in known else [x]
-    while stack:
-        node = stack[-1]
-        given: tuple[Any, ...] = tuple(map(look, node.inputs))
-        if None not in given:
-            known[stack.pop()] = node_patterns(node, given)
-        else:
-            stack += [y for y, own in zip(node.inputs, given) if own is None]
-    return known[x][0]
+    return (OMISSIONS.facts(x) if known is None else OMISSIONS.find(x, known))[0]
 
 
-def node_patterns(node: Node, given: Sequence[tuple[Omits, ...]]) -> tuple[Omits, ...]:
-    """The patterns of each value of `node`, given those of its operands."""
-    op = node.op
-    if given.count(NONE) == len(given) and only_passes_on(op):
-        return NONE
-    if op is leaf.project:
-        return (given[0][node.attrs["index"]],)
-    if is_discrete(node):
-        return NONE
-    own = [first for first, *_ in given]
-    if op.dialect == "control":
-        return results_omit(node, own)
-    if op is tensor.recurrence:
-        own[0] = NOTHING  # a factor of 0 drops the earlier terms, but not this one
-    if op in autodiff.KINKED:
-        return (own[0],)
-    if not any(own):
-        return (made_by(node),) * len(values(node.type))
-    if op is leaf.tuple_:
-        return tuple(own)
-    if op is elementwise.where:
-        return (choice_patterns(node, own),)
-    if op in elementwise.UFUNC:
-        alone, together = zeros_of(op, len(own))
-        shared = everywhere(own) if together else NOTHING
-        return (limit(shared | union([own[i] for i in alone])),)
-    if op in autodiff.LAZY or is_unknown_cotangent(node) or isinstance(op.axes, Opaque):
-        return (WHOLE,) * len(values(node.type))
-    made = patterns_made(node)
-    return tuple(
-        with_elements(
-            made.union(*[moved_patterns(node, some, of) for some, of in zip(own, sources) if some]),
-            type,
-        )
-        for type, sources in zip(values(node.type), op.axes.sources(node), strict=True)
-    )
+class Omissions(Forward[Omits]):
+    """The patterns of zeros that values may hold; there are at most `MOST`, or the unknown one."""
+
+    subject = "values left out"
+    unknown = NOTHING
+
+    def join(self, node: Node, several: Sequence[Omits]) -> Omits:
+        """Those of the start of a carry, and those that a step adds."""
+        start, more = several
+        return with_more(start, more)
+
+    def chosen(self, node: Node, index: Omits, several: Sequence[Omits]) -> Omits:
+        """Those of all branches."""
+        return limit(union(several))
+
+    def one_step(self, node: Node, x: Node, fact: Omits) -> Omits:
+        """A pattern that varies along a sequence may leave out the step."""
+        return frozenset(moved_axes(pattern - {0}, -1) for pattern in fact)
+
+    def all_steps(self, node: Node, fact: Omits, given: Sequence[Omits]) -> Omits:
+        """The results of all steps have a new first axis."""
+        return frozenset(frozenset({0, *moved_axes(pattern, 1)}) for pattern in fact)
+
+    def last(
+        self, node: Node, given: Sequence[Omits], params: Sequence[Omits], made: Sequence[Omits]
+    ) -> Sequence[Omits]:
+        """Those that a step makes, and those of the start where there may be no step."""
+        made = made[: node.attrs["carries"]]
+        if not may_be_zero(steps := node.attrs.get("length", 0)):
+            return made
+        unchanged = zeros_without(steps)
+        return [
+            limit(y | {pattern | unchanged for pattern in start})
+            for y, start in zip(made, given, strict=False)
+        ]
+
+    def of_node(self, node: Node, given: Operands[Omits]) -> Sequence[Omits]:
+        """The patterns of each value of `node`, given those of its operands."""
+        op = node.op
+        if (given.count(NONE) == len(given) and only_passes_on(op)) or is_discrete(node):
+            return NONE
+        own = [first for first, *_ in given]
+        if op is tensor.recurrence:
+            own[0] = NOTHING  # a factor of 0 drops the earlier terms, but not this one
+        if op in autodiff.KINKED:
+            return (own[0],)
+        if not any(own):
+            return (made_by(node),) * len(values(node.type))
+        if op is elementwise.where:
+            return (choice_patterns(node, own),)
+        if op in elementwise.UFUNC:
+            alone, together = zeros_of(op, len(own))
+            shared = everywhere(own) if together else NOTHING
+            return (limit(shared | union([own[i] for i in alone])),)
+        if op in autodiff.LAZY or is_unknown_cotangent(node) or isinstance(op.axes, Opaque):
+            return (WHOLE,) * len(values(node.type))
+        made = patterns_made(node)
+        pairs = zip(values(node.type), op.axes.sources(node), strict=True)
+        return [
+            with_elements(
+                made.union(*[moved_patterns(node, x, of) for x, of in zip(own, by) if x]), type
+            )
+            for type, by in pairs
+        ]
+
+
+OMISSIONS = Omissions()
 
 
 @cache
@@ -291,67 +308,6 @@ def zeros_of(op: Op, operands: int) -> tuple[Sequence[int], bool]:
         return alone, bool(ufunc(*[0.0] * operands) == 0)
 
 
-def results_omit(node: Node, given: Sequence[Omits]) -> tuple[Omits, ...]:
-    """The patterns of the results of a loop, a branch or a call."""
-    attrs, params = node.attrs, params_omit(node, given)
-    if node.op is control.switch:
-        columns = [outputs_omit(branch, params) for branch in attrs["branches"]]
-        return tuple(limit(union(column)) for column in zip(*columns, strict=True))
-    made = outputs_omit(attrs["body"], params)
-    n = attrs.get("carries", len(made))
-    if node.op in control.LOOPS and may_be_zero(steps := attrs.get("length", 0)):
-        unchanged = zeros_without(steps)
-        made[:n] = [
-            limit(y | {pattern | unchanged for pattern in start})
-            for y, start in zip(made[:n], given[:n], strict=True)
-        ]
-    return (*made[:n], *map(all_steps, made[n:]))
-
-
-def all_steps(of_step: Omits) -> Omits:
-    """The patterns of the results of all steps, along the new first axis."""
-    return frozenset(frozenset({0, *moved_axes(pattern, 1)}) for pattern in of_step)
-
-
-def one_step(of_all: Omits) -> Omits:
-    """The patterns of one step of a sequence; one that varies along it may leave out the step."""
-    return frozenset(moved_axes(pattern - {0}, -1) for pattern in of_all)
-
-
 def moved_axes(pattern: Pattern, by: int) -> Pattern:
     """The pattern with each axis so many places further."""
     return frozenset(part + by if isinstance(part, int) else part for part in pattern)
-
-
-def outputs_omit(graph: Graph, given: Sequence[Omits]) -> list[Omits]:
-    """The patterns of the outputs of a graph, given those of its params."""
-    known = known_inside(graph, given)
-    return [omits(y, known) for y in graph.outputs]
-
-
-def known_inside(graph: Graph, given: Sequence[Omits]) -> Known:
-    """The patterns of the nodes of a graph, given those of its params; `may_omit` takes them.
-
-    Kept for the compilation, as fixed points of loops and passes ask the same again.
-    """
-    kept = current_trace().known.setdefault("values left out, inside", {})
-    params = {param: (own,) for param, own in zip(graph.params, given, strict=True)}
-    known: Known = kept.setdefault((graph, tuple(given)), params)
-    return known
-
-
-def params_omit(node: Node, given: Sequence[Omits]) -> list[Omits]:
-    """The patterns of the params of the body of a loop, a branch or a call.
-
-    A carry of a loop has the patterns of its start, and those that a step computes from them.
-    """
-    params = list(control.given_to_bodies(node, given))
-    n, m = node.attrs.get("carries", 0), node.attrs.get("sequences", 0)
-    params[n : n + m] = map(one_step, params[n : n + m])
-    while n:
-        made = outputs_omit(node.attrs["body"], params)
-        joined = [with_more(a, b) for a, b in zip(params[:n], made[:n], strict=True)]
-        if joined == params[:n]:
-            break
-        params[:n] = joined
-    return params

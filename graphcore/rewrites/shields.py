@@ -12,12 +12,11 @@ from collections.abc import Sequence
 
 from graphcore.analysis.omissions import (
     NOTHING,
+    OMISSIONS,
     WHOLE,
     Omits,
-    known_inside,
     may_omit,
     omits,
-    params_omit,
 )
 from graphcore.analysis.values import is_finite, is_zero
 from graphcore.ir.graph import Graph, graphs, with_graphs
@@ -144,7 +143,7 @@ def drop_shields(graph: Graph, given: Sequence[Omits] = ()) -> Graph:
     """
     if tensor.absorb not in graph.ops():
         return graph
-    known = known_inside(graph, given or [NOTHING] * len(graph.params))
+    known = OMISSIONS.inside(graph, given or [NOTHING] * len(graph.params))
     repeated = repeated_along(graph)
 
     def without(node: Node, x: Node, factor: Node) -> Node:
@@ -156,7 +155,7 @@ def drop_shields(graph: Graph, given: Sequence[Omits] = ()) -> Graph:
     def inside(node: Node, *operands: Node) -> Node:
         if not any(tensor.absorb in held.ops() for held in graphs(node)):
             return node.with_inputs(*operands)
-        params = params_omit(node, [omits(x, known) for x in node.inputs])
+        params = OMISSIONS.given_to_bodies(node, [omits(x, known) for x in node.inputs])
         own = control.computed_graphs(node)
 
         def without_shields(held: Graph) -> Graph:

@@ -7,9 +7,9 @@ import pytest
 
 from graphcore.analysis.omissions import (
     NOTHING,
+    OMISSIONS,
     WHOLE,
     Omits,
-    known_inside,
     may_omit,
     omits,
     with_more,
@@ -148,6 +148,6 @@ def test_every_zero_that_a_rule_makes_is_known(name: str) -> None:
         return random.uniform(0.5, 1.5, size=shape)
 
     found = interpreter.run(graph, {x.attrs["name"]: draw(x) for x in params}, sizes)
-    known = known_inside(graph, [NOTHING] * len(params))
+    known = OMISSIONS.inside(graph, [NOTHING] * len(params))
     for output, values in zip(graph.outputs, found, strict=True):
         assert may_omit(output, known) or (values != 0).all()
