@@ -33,15 +33,18 @@ class Forward(ABC, Generic[Fact]):
     """Facts about results, found from those about operands."""
 
     subject: ClassVar[str | None] = None
-    """The name of its tables, if what it finds is kept for a compilation."""
+    """The name of its tables, if what it finds is kept for a compilation.
+
+    It must follow from the nodes and the facts about params alone.
+    """
     unknown: Fact
     """What is known of a param of which nothing else is."""
     weakest: Fact | None = None
     """What joins end in, if that is one fact: it does not change any more."""
 
     @abstractmethod
-    def of_node(self, node: Node, given: Operands[Fact]) -> Sequence[Fact]:
-        """The facts about each result of an op that holds no graphs."""
+    def of_node(self, node: Node, given: Operands[Fact], known: Known[Fact]) -> Sequence[Fact]:
+        """The facts about each result of an op; `known` has those of all nodes below."""
 
     @abstractmethod
     def join(self, node: Node, several: Sequence[Fact]) -> Fact:
@@ -93,13 +96,13 @@ class Forward(ABC, Generic[Fact]):
             if None in given and (new := [y for y in self.reads(node) if y not in known]):
                 stack += reversed(new)
             else:
-                known[stack.pop()] = self.after(node, given)
+                known[stack.pop()] = self.after(node, given, known)
         return known[x]
 
-    def after(self, node: Node, given: Operands[Fact]) -> Sequence[Fact]:
+    def after(self, node: Node, given: Operands[Fact], known: Known[Fact]) -> Sequence[Fact]:
         """The facts about the values of any node."""
         rule = STRUCTURE.get(node.op)
-        return self.of_node(node, given) if rule is None else rule(self, node, given)
+        return self.of_node(node, given, known) if rule is None else rule(self, node, given)
 
     def each(self, node: Node, given: Operands[Fact]) -> list[Fact]:
         """The facts about each of `operands(node)`."""
@@ -135,10 +138,12 @@ class Forward(ABC, Generic[Fact]):
         for i in range(n, n + node.attrs.get("sequences", 0)):
             params[i] = self.one_step(node, node.inputs[i], params[i])
         while open := [i for i in range(n) if params[i] != self.weakest]:
-            known, before = self.inside(body, params), [*params]
-            for i in open:
-                pair = before[i], self.find(body.outputs[i], known)[0]
-                params[i] = self.join(node, pair)
+            made = self.of_outputs(
+                Graph(body.params, tuple([body.outputs[i] for i in open])), params
+            )
+            before = [*params]
+            for i, fact in zip(open, made, strict=True):
+                params[i] = self.join(node, (before[i], fact))
             if params == before:
                 break
         return params
@@ -165,8 +170,8 @@ class Forward(ABC, Generic[Fact]):
 STRUCTURE: Mapping[Op, Callable[[Forward[Any], Node, Operands[Any]], Sequence[Any]]] = {
     leaf.project: lambda analysis, node, given: (given[0][node.attrs["index"]],),
     leaf.tuple_: lambda analysis, node, given: tuple([own[0] for own in given]),
-    control.scan: Forward.of_loop,
-    control.while_loop: Forward.of_loop,
+    control.scan: lambda analysis, node, given: analysis.of_loop(node, given),
+    control.while_loop: lambda analysis, node, given: analysis.of_loop(node, given),
     control.switch: Forward.of_switch,
     control.call: Forward.of_body,
     control.custom: Forward.of_body,

@@ -18,7 +18,7 @@ from graphcore.ir.sizes import lower_bound
 from graphcore.ir.types import TensorType
 from graphcore.ops import elementwise, leaf, linalg, tensor
 
-from .dataflow import ASKED, STRUCTURE, Forward, Operands
+from .dataflow import ASKED, STRUCTURE, Forward, Known, Operands
 from .values import is_real, is_zero
 
 
@@ -93,7 +93,7 @@ class MatrixFacts(Forward[Facts]):
         """An element has the matrices of its sequence, whose first axis must be none of theirs."""
         return fact if x.type.ndim > 2 and node.attrs["dim"] is None else NONE
 
-    def of_node(self, node: Node, given: Operands[Facts]) -> Sequence[Facts]:
+    def of_node(self, node: Node, given: Operands[Facts], known: Known[Facts]) -> Sequence[Facts]:
         """The facts about each result, by the op that made it."""
         if (parts := PARTS.get(node.op)) is not None:
             pairs = zip(node.type.items, parts, strict=True)

@@ -111,7 +111,7 @@ class Omissions(Forward[Omits]):
             for y, start in zip(made, given, strict=False)
         ]
 
-    def of_node(self, node: Node, given: Operands[Omits]) -> Sequence[Omits]:
+    def of_node(self, node: Node, given: Operands[Omits], known: Known[Omits]) -> Sequence[Omits]:
         """The patterns of each value of `node`, given those of its operands."""
         op = node.op
         if (given.count(NONE) == len(given) and only_passes_on(op)) or is_discrete(node):

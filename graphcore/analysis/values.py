@@ -13,7 +13,7 @@ from graphcore.ir.node import Node, unwrap
 from graphcore.ir.op import Op, Trait
 from graphcore.ops import autodiff, elementwise, leaf, tensor
 
-from .dataflow import ASKED, STRUCTURE, Forward, Operands
+from .dataflow import ASKED, STRUCTURE, Forward, Known, Operands
 
 
 def is_zero(x: Node) -> bool:
@@ -84,7 +84,7 @@ class Bounds(Forward[float]):
         """Of most ops nothing is known, whatever their operands are."""
         return node.inputs if node.op in BOUNDED or node.op in STRUCTURE else ()
 
-    def of_node(self, node: Node, given: Operands[float]) -> Sequence[float]:
+    def of_node(self, node: Node, given: Operands[float], known: Known[float]) -> Sequence[float]:
         """The bound of each result; integers may overflow."""
         if Trait.KNOWN in node.op.traits:
             return (node.attrs["value"].largest,)

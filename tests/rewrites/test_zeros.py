@@ -34,6 +34,10 @@ STAYING = {
     "a choice between zeros": (lambda s, x: (s[0] + x, gc.where(x > 0, s[1], 0.0)), 1),
     "of each other": (lambda s, x: (s[1], s[0], s[2] + x), 1),
     "plus a zero of any sign": (lambda s, x: (s[0] + x, s[1] - s[1] * 2.0), 1),
+    "through an inner loop": (
+        lambda s, x: (s[0] + x, gc.fori_loop(0, 2, lambda i, z: z + z, s[1])),
+        1,
+    ),
     "in both branches": (
         lambda s, x: (s[0] + x, gc.cond(x > 0, lambda z: z, lambda z: z + z, s[1])),
         1,

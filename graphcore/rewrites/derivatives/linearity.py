@@ -14,14 +14,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from enum import Enum
 from fractions import Fraction
-from functools import cache, reduce
+from functools import cache
 from itertools import product as product_of
 from math import isfinite, log
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from graphcore.analysis.dataflow import Forward, Known, Operands
 from graphcore.analysis.paths import of_floats
+from graphcore.ir.axes import values
 from graphcore.ir.dtypes import differentiable
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
@@ -29,7 +31,6 @@ from graphcore.ir.op import Op, Trait
 from graphcore.ir.transform import substitute
 from graphcore.ops import autodiff, control, leaf, tensor
 from graphcore.ops import elementwise as ops
-from graphcore.ops.control import Loop
 
 from .partials import Partial, Select, Wins
 from .tables import PARTIALS, TRANSPOSE, VJP
@@ -54,7 +55,7 @@ class Varies(NamedTuple):
     bend: Node | None = None
 
 
-Parts: TypeAlias = dict[Node, list[Varies]]
+Parts: TypeAlias = Known[Varies]
 """How each of a node's values varies."""
 
 ALIKE = frozenset(
@@ -69,92 +70,81 @@ ALIKE = frozenset(
 def variation(rule: Graph, cotangents: int) -> list[Varies]:
     """How each output of a rule varies with its last params, so many cotangents."""
     fixed = [Varies()] * (len(rule.params) - cotangents)
-    return inside(rule, [*fixed, *[Varies(Fraction(1), True)] * cotangents])
+    return Variation().of_outputs(rule, [*fixed, *[Varies(Fraction(1), True)] * cotangents])
 
 
-def inside(graph: Graph, given: Sequence[Varies]) -> list[Varies]:
-    """How the outputs of a graph vary, if its params vary as given."""
-    parts: Parts = {param: [part] for param, part in zip(graph.params, given, strict=True)}
-    for node in graph.nodes():
-        if node not in parts:
-            parts[node] = after(node, parts)
-    return [parts[y][0] for y in graph.outputs]
+class Variation(Forward[Varies]):
+    """How values vary; a power becomes unknown at the latest where values are joined."""
+
+    unknown = Varies()
+
+    def join(self, node: Node, several: Sequence[Varies]) -> Varies:
+        """It may vary as any of them does; the first bend is named."""
+        bend = next((part.bend for part in several if part.bend), None)
+        varies = any(part.at_all for part in several)
+        return Varies(common([part.growth for part in several]), varies, bend)
+
+    def chosen(self, node: Node, index: Varies, several: Sequence[Varies]) -> Varies:
+        """The choice may vary as well."""
+        part = self.join(node, several)
+        return after_choice(node, part) if index.at_all else part
+
+    def of_loop(self, node: Node, given: Operands[Varies]) -> Sequence[Varies]:
+        """The number of steps may vary as well."""
+        made = super().of_loop(node, given)
+        if node.op is control.while_loop:
+            params = self.given_to_bodies(node, self.each(node, given))
+            if self.of_outputs(node.attrs["predicate"], params)[0].at_all:
+                return [after_choice(node, part) for part in made]
+        return made
+
+    def after(self, node: Node, given: Operands[Varies], known: Known[Varies]) -> Sequence[Varies]:
+        """A derivative is linear, and a function has one of its own."""
+        if node.op in DERIVATIVES:
+            return derivative_growth(node, self.each(node, given), known, self)
+        return super().after(node, given, known)
+
+    def of_node(
+        self, node: Node, given: Operands[Varies], known: Known[Varies]
+    ) -> Sequence[Varies]:
+        """How the values of a node vary, given how its inputs do."""
+        parts, count = self.each(node, given), len(values(node.type))
+        if not (varying := [i for i, part in enumerate(parts) if part.at_all]):
+            return [Varies(growth(node, parts, None))] * count
+        bend = next((part.bend for part in parts if part.bend), None)
+        if bend is None and bends(node, varying, known):
+            bend = node
+        return [Varies(growth(node, parts, bend), True, bend)] * count
 
 
-def after(node: Node, parts: Parts) -> list[Varies]:
-    """How the values of a node vary, given how its inputs do."""
-    if node.op is leaf.project:
-        return [parts[node.inputs[0]][node.attrs["index"]]]
-    given = [parts[x][0] for x in node.inputs]
-    match node.op:
-        case leaf.tuple_:
-            return given
-        case control.scan | control.while_loop:
-            return loop(node, given)
-        case control.switch:
-            branches = [inside(branch, given[1:]) for branch in node.attrs["branches"]]
-            made = [reduce(either_of, column) for column in zip(*branches, strict=True)]
-            return [after_choice(node, part) for part in made] if given[0].at_all else made
-        case control.call:
-            return inside(node.attrs["body"], given)
-        case autodiff.pullback | autodiff.pushforward | control.custom | control.linear:
-            return derivative_growth(node, given, parts)
-    if not (varying := [i for i, part in enumerate(given) if part.at_all]):
-        return [Varies(growth(node, given, None))] * number_of_values(node)
-    bend = next((part.bend for part in given if part.bend), None)
-    if bend is None and bends(node, varying, parts):
-        bend = node
-    return [Varies(growth(node, given, bend), True, bend)] * number_of_values(node)
-
-
-def number_of_values(node: Node) -> int:
-    """How many values a node has."""
-    return len(getattr(node.type, "items", (node,)))
-
-
-def either_of(a: Varies, b: Varies) -> Varies:
-    """How one of two values varies, where the steps of a loop or the branches decide which."""
-    return Varies(common([a.growth, b.growth]), a.at_all or b.at_all, a.bend or b.bend)
+DERIVATIVES = autodiff.LAZY | {control.custom, control.linear}
 
 
 def after_choice(node: Node, part: Varies) -> Varies:
-    """How a value varies that is selected by a condition or a trip count which varies itself."""
+    """How a value varies after a choice, or a number of steps, that varies itself."""
     return Varies(part.growth if part.at_all else Growth.UNKNOWN, True, part.bend or node)
 
 
-def loop(node: Node, given: Sequence[Varies]) -> list[Varies]:
-    """The results of a loop: a carry varies as it does at the start and after each step."""
-    loop = Loop.of(node)
-    step, n = Graph(loop.params.all, loop.roots), len(loop.carries)
-    params = list(given)
-    while True:
-        made = inside(step, params)
-        made[:n] = map(either_of, params[:n], made)
-        if loop.condition is not None and made.pop().at_all:
-            made = [after_choice(node, part) for part in made]
-        if made[:n] == params[:n]:
-            return made
-        params[:n] = made[:n]
-
-
-def derivative_growth(node: Node, given: Sequence[Varies], parts: Parts) -> list[Varies]:
+def derivative_growth(
+    node: Node, given: Sequence[Varies], parts: Parts, analysis: Variation
+) -> Sequence[Varies]:
     """A derivative is linear in its cotangents; for a custom pullback its own rule decides."""
-    varying = [i for i, part in enumerate(given) if part.at_all]
+    varying, count = [i for i, part in enumerate(given) if part.at_all], len(node.type.items)
     bend = next((part.bend for part in given if part.bend), None)
     if node.op is not control.custom:
         moving = node.attrs["moving" if node.op is control.linear else "ys"]
         if node.op is autodiff.pushforward:
             moving = node.attrs["wrt"]
         if any(i < len(given) - moving for i in varying):
-            return [Varies(Growth.UNKNOWN, True, bend or node)] * number_of_values(node)
+            return [Varies(Growth.UNKNOWN, True, bend or node)] * count
         powers = [given[i].growth for i in varying] or [Fraction(0)]
-        return [Varies(common(powers), bool(varying), bend)] * number_of_values(node)
-    made = inside(node.attrs["body"], given)
+        return [Varies(common(powers), bool(varying), bend)] * count
+    made = analysis.of_outputs(node.attrs["body"], given)
     if bend is None and varying:
-        rule, results = node.attrs["rule"], [node[i] for i in range(number_of_values(node))]
+        rule, results = node.attrs["rule"], leaf.values(node)
         new = dict(zip(rule.params, [*node.inputs, *results], strict=False))
         shares = substitute([rule.outputs[i] for i in varying], new)
-        parts[node] = [Varies(at_all=True)] * number_of_values(node)
+        parts[node] = [Varies(at_all=True)] * count
         floats = all(differentiable(node.inputs[i].type.dtype) for i in varying)
         if not floats or any(reads(share, parts) for share in shares):
             bend = node
