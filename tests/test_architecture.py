@@ -26,7 +26,7 @@ MAY_IMPORT = {
     "files": {"ir", "ops", "inspection"},
     "frontend": {"ir", "ops", "analysis"},
     "inspection": {"ir", "ops", "analysis", "schedule"},
-    "interop": {"ir", "ops", "backends"},
+    "interop": {"ir", "ops", "analysis", "backends"},
 }
 SEES_EVERYTHING = {
     *(

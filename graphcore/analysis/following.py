@@ -5,94 +5,66 @@ Loops, branches and functions of several results are followed inside.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Generic, TypeVar
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from graphcore.ir.axes import values
 from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node, toposort
+from graphcore.ir.node import Node
 
-from . import control, leaf
-from .control import Loop
+from .dataflow import Forward, Known, Operands
 
 Fact = TypeVar("Fact")
 Facts = dict[str, Fact]
 """Facts about dims of a value; nothing is known about a dim that is missing."""
+NOTHING: Facts[Any] = {}
 
 
-class Follower(ABC, Generic[Fact]):
+class Follower(Forward[Facts[Fact]]):
     """Follows facts about dims down a graph whose tensors are named."""
+
+    unknown = NOTHING
 
     @abstractmethod
     def by_kind(self, node: Node, given: Sequence[Facts[Fact]]) -> list[Facts[Fact]]:
-        """The facts of each result of an op; `given` are those of `operands(node)`."""
-
-    @abstractmethod
-    def join_facts(self, node: Node, several: Sequence[Facts[Fact]]) -> Facts[Fact]:
-        """The facts of a value that is one of several, as steps or branches of `node` decide."""
-
-    @abstractmethod
-    def of_steps(self, node: Node, dim: str, sequences: Sequence[Facts[Fact]]) -> Facts[Fact]:
-        """The facts about the dim of a loop's steps, in the results of all steps."""
+        """The facts of each result of an op, given those of `operands(node)`."""
 
     def follow(
         self, roots: Sequence[Node], sources: Mapping[Node, Facts[Fact]]
-    ) -> dict[Node, list[Facts[Fact]]]:
-        """The facts of each value of every node that depends on `sources`."""
-        found = {node: [facts] for node, facts in sources.items()}
-        for node in self.order(roots):
-            if node not in found and any(x in found for x in node.inputs):
-                found[node] = self.after(node, found, sources)
+    ) -> Known[Facts[Fact]]:
+        """The facts of each value of every node below the roots."""
+        found: Known[Facts[Fact]] = {node: [facts] for node, facts in sources.items()}
+        for root in roots:
+            self.find(root, found)
         return found
 
-    def order(self, roots: Sequence[Node]) -> Sequence[Node]:
-        """The nodes to follow, inputs before users."""
-        return toposort(roots)
+    def of_node(
+        self, node: Node, given: Operands[Facts[Fact]], known: Known[Facts[Fact]]
+    ) -> Sequence[Facts[Fact]]:
+        """Of what depends on no source nothing is known."""
+        own = self.each(node, given)
+        return self.by_kind(node, own) if any(own) else [{} for _ in values(node.type)]
 
-    def after(
+    def of_outputs(self, graph: Graph, given: Iterable[Facts[Fact]]) -> list[Facts[Fact]]:
+        """The facts of a body's outputs."""
+        found = self.follow(graph.outputs, dict(zip(graph.params, given, strict=True)))
+        return [found[y][0] for y in graph.outputs]
+
+    def one_step(self, node: Node, x: Node, fact: Facts[Fact]) -> Facts[Fact]:
+        """A step lacks the dim of the loop."""
+        return {dim: own for dim, own in fact.items() if dim != node.attrs["dim"]}
+
+    def last(
         self,
         node: Node,
-        found: Mapping[Node, list[Facts[Fact]]],
-        sources: Mapping[Node, Facts[Fact]],
-    ) -> list[Facts[Fact]]:
-        """The facts of each value of a node."""
-        given = [facts for x in node.inputs for facts in found.get(x, [{}] * len(values(x.type)))]
-        match node.op:
-            case leaf.project:
-                return [given[node.attrs["index"]]]
-            case leaf.tuple_:
-                return given
-            case control.scan | control.while_loop:
-                return self.loop(node, given)
-            case control.switch:
-                branches = [self.inside(branch, given[1:]) for branch in node.attrs["branches"]]
-                return [
-                    self.join_facts(node, [given[0], *ys]) for ys in zip(*branches, strict=True)
-                ]
-            case control.call | control.custom | control.linear:
-                return self.inside(node.attrs["body"], given)
-        return self.by_kind(node, given)
+        given: Sequence[Facts[Fact]],
+        params: Sequence[Facts[Fact]],
+        made: Sequence[Facts[Fact]],
+    ) -> Sequence[Facts[Fact]]:
+        """What a step makes."""
+        return made[: node.attrs["carries"]]
 
-    def inside(self, body: Graph, given: Sequence[Facts[Fact]]) -> list[Facts[Fact]]:
-        """The facts of a body's outputs."""
-        sources = {param: facts for param, facts in zip(body.params, given, strict=True) if facts}
-        found = self.follow(body.outputs, sources)
-        return [found.get(y, [{}])[0] for y in body.outputs]
-
-    def loop(self, node: Node, given: Sequence[Facts[Fact]]) -> list[Facts[Fact]]:
-        """The facts of a loop's results; a carry keeps only facts that hold after each step."""
-        loop, params = Loop.of(node), list(given)
-        n, dim = len(loop.carries), loop.settings.get("dim")
-        steps: Facts[Fact] = {}
-        if dim is not None:
-            groups = loop.params.split(given)
-            steps = self.of_steps(node, dim, groups.sequences)
-            inner = [{d: fact for d, fact in x.items() if d != dim} for x in groups.sequences]
-            params[n : n + len(inner)] = inner
-        while True:
-            made = self.inside(node.attrs["body"], params)
-            carried = [self.join_facts(node, pair) for pair in zip(params[:n], made, strict=False)]
-            if carried == params[:n]:
-                return [*made[:n], *[{**steps, **facts} for facts in made[n:]]]
-            params[:n] = carried
+    def chosen(self, node: Node, index: Facts[Fact], several: Sequence[Facts[Fact]]) -> Facts[Fact]:
+        """What decides counts as well."""
+        return self.join(node, [index, *several])

@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple, TypeAlias, cast
 
+from graphcore.analysis.dataflow import Known
+from graphcore.analysis.following import Facts, Follower
 from graphcore.ir.axes import How, operands, values
 from graphcore.ir.dtypes import INT
 from graphcore.ir.graph import Graph
@@ -21,7 +23,6 @@ from graphcore.ir.node import Node, toposort
 from graphcore.ir.op import Op
 from graphcore.ir.sizes import Size
 from graphcore.ops import elementwise, leaf, named
-from graphcore.ops.following import Facts, Follower
 
 
 class Base(NamedTuple):
@@ -101,7 +102,7 @@ def sources(graph: Graph, nodes: Sequence[Node]) -> list[Facts[Origin]]:
         for number, node in enumerate(nodes)
     }
     found = Origins(graph, given).follow(graph.outputs, given)
-    return [found.get(y, [{}])[0] for y in graph.outputs]
+    return [found[y][0] for y in graph.outputs]
 
 
 class Origins(Follower[Origin]):
@@ -114,7 +115,7 @@ class Origins(Follower[Origin]):
 
     def follow(
         self, roots: Sequence[Node], sources: Mapping[Node, Facts[Origin]]
-    ) -> dict[Node, list[Facts[Origin]]]:
+    ) -> Known[Facts[Origin]]:
         """The constants of bodies have labels as well."""
         return super().follow(roots, {**self._constants, **sources})
 
@@ -151,14 +152,33 @@ class Origins(Follower[Origin]):
         inside = [x for x in leaf.inputs_among(toposort(places)) if x not in self._outside]
         return None if inside else origin
 
-    def join_facts(self, node: Node, several: Sequence[Facts[Origin]]) -> Facts[Origin]:
-        """A dim has the sources that it has in all values together; single elements may differ."""
-        dims = dict.fromkeys(dim for facts in several for dim in facts if dim != PICKED)
-        return {dim: both([facts[dim] for facts in several if dim in facts]) for dim in dims}
+    def join(self, node: Node, several: Sequence[Facts[Origin]]) -> Facts[Origin]:
+        """A dim has the sources that it has in all values together; single elements may differ.
 
-    def of_steps(self, node: Node, dim: str, sequences: Sequence[Facts[Origin]]) -> Facts[Origin]:
+        Where each step moves the elements once more, they stand for none.
+        """
+        dims = dict.fromkeys(dim for facts in several for dim in facts if dim != PICKED)
+        found = {dim: both([facts[dim] for facts in several if dim in facts]) for dim in dims}
+        return {dim: None if is_moved_on(origin) else origin for dim, origin in found.items()}
+
+    def all_steps(
+        self, node: Node, fact: Facts[Origin], given: Sequence[Facts[Origin]]
+    ) -> Facts[Origin]:
         """The results of all steps are at the positions of the sequences' elements."""
-        return {dim: both([facts[dim] for facts in sequences if dim in facts])}
+        dim, n = node.attrs.get("dim"), node.attrs["carries"]
+        if dim is None:
+            return fact
+        sequences = given[n : n + node.attrs["sequences"]]
+        return {dim: both([facts[dim] for facts in sequences if dim in facts])} | fact
+
+
+MOST_POSITIONS = 8
+"""The most positions of elements that are joined, in a loop or of branches."""
+
+
+def is_moved_on(origin: Origin) -> bool:
+    """Whether elements stand for those at more positions than are joined."""
+    return sum(source.positions is not None for source in origin or ()) > MOST_POSITIONS
 
 
 def beside(found: Facts[Origin], single: frozenset[Source]) -> Origin:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from itertools import chain, combinations
+from fractions import Fraction
+from itertools import chain, combinations, product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,8 +14,15 @@ import pytest
 import graphcore as gc
 from graphcore.analysis.dataflow import Forward
 from graphcore.analysis.matrices import MATRICES, Fact
+from graphcore.analysis.omissions import MOST, OMISSIONS
 from graphcore.analysis.values import BOUNDS, bound_of
+from graphcore.interop.coordinates import MOST_POSITIONS, Base, Origins, Source
+from graphcore.ir.graph import Graph
+from graphcore.ir.literal import Literal
 from graphcore.ir.types import TensorType
+from graphcore.ops import leaf
+from graphcore.rewrites.derivatives.linearity import Growth, Variation, Varies
+from graphcore.rewrites.loops.zeros import Sign, Zeros
 from tests.analysis.claims import claims, rises
 from tests.random_programs.running import arguments, built
 from tests.targets.drawing import KINDS
@@ -116,6 +125,11 @@ def check(seed: int) -> int:
                 if isinstance(node.type, TensorType) and bound < np.inf:
                     assert (np.abs(a) <= bound).all(), (seed, stage, node, bound, a)
                     count += 1
+            for node, sign, a in claims(Zeros(), f.stages[stage], given, sizes):
+                if sign:
+                    assert not a.any(), (seed, stage, node, a)
+                    assert sign is Sign.ZERO or not np.signbit(a.real).any(), (seed, stage, node, a)
+                    count += 1
     return count
 
 
@@ -129,20 +143,36 @@ def test_what_is_claimed_of_more_random_programs_holds(first: int) -> None:
     assert sum(map(check, range(first, first + 10))) > 100
 
 
-FACTS = {
-    MATRICES: (
+POWERS = (Fraction(0), Fraction(1), Fraction(1, 2), *Growth)
+AXES = [*map(frozenset, chain(*[combinations(range(4), n) for n in range(5)]))]
+PLACES = [leaf.full(value=Literal(i), shape=(), dims=()) for i in range(20)]
+FACTS: dict[str, tuple[Forward, Sequence[Any], int]] = {
+    "matrices": (
+        MATRICES,
         [*map(frozenset, chain(*[combinations(Fact, n) for n in range(len(Fact) + 1)]))],
         len(Fact),
     ),
-    BOUNDS: ([0.0, 0.5, 1.0, 3.0, 1e300, np.inf], 1),
+    "bounds": (BOUNDS, [0.0, 0.5, 1.0, 3.0, 1e300, np.inf], 1),
+    "zeros": (Zeros(), [*Sign], len(Sign) - 1),
+    "values left out": (OMISSIONS, [frozenset({a, b}) for a, b in product(AXES, AXES)], MOST),
+    "variation": (
+        Variation(),
+        [Varies(*parts) for parts in product(POWERS, (False, True), (None, X.node))],
+        4,
+    ),
+    "positions": (
+        Origins(Graph((), ()), {}),
+        [{"a": None}, *[{"a": frozenset({Source((Base(0, "a", 3),), x)})} for x in PLACES]],
+        MOST_POSITIONS + 1,
+    ),
 }
 
 
-@pytest.mark.parametrize("analysis", FACTS, ids=lambda analysis: type(analysis).__name__)
-def test_facts_of_a_loop_come_to_rest(analysis: Forward) -> None:
+@pytest.mark.parametrize("name", FACTS)
+def test_facts_of_a_loop_come_to_rest(name: str) -> None:
     """Joined with others again and again, each changes a few times at most."""
-    facts, most = FACTS[analysis]
-    assert rises(analysis, facts) <= most
+    analysis, facts, most = FACTS[name]
+    assert 1 <= rises(analysis, facts) <= most
 
 
 def test_a_bounded_carry_is_finite() -> None:

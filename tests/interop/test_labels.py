@@ -447,3 +447,15 @@ def test_no_function_gives_labels_that_its_formula_in_xarray_does_not() -> None:
                     wrong.append((name, dim, own, labels))
     assert [x for x in wrong if x[0] != "pad ramp by tensor"] == []  # whose formula is a concat
     assert compared > 900
+
+
+def test_elements_that_each_step_moves_have_no_labels() -> None:
+    """What a carry stands for is another thing after each step: the search for it ends."""
+    row = ROW.reset_coords(drop=True)
+    x = gc.tensor("x", {"lat": 4})
+    steps = (lambda i, c: gc.flip(c, "lat"), lambda i, c: c * 2)
+    results = [gc.fori_loop(0, 3, step, x) for step in steps]
+    flipped, kept = gc.compile([x], results, returns="xarray")(row)
+    np.testing.assert_array_equal(flipped, row[::-1])
+    assert "lat" not in flipped.coords
+    np.testing.assert_array_equal(kept.lat, row.lat)

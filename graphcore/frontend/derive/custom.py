@@ -183,6 +183,6 @@ def separate_dims(rule: Graph) -> list[str]:
             made = Instances({dim: size}).follow(rule.outputs, {x: {dim: (dim,)} for x in floats})
         except Mixed:
             continue
-        if all(made.get(share, [{}])[0].keys() <= {dim} for share in rule.outputs):
+        if all(made[share][0].keys() <= {dim} for share in rule.outputs):
             found.append(dim)
     return found

@@ -156,7 +156,7 @@ def of_instances(
             f"per: repeated along {', '.join(axes)}, wrt is refused: {str(error).splitlines()[0]}"
         )
         raise derivative_error(reason, [y, *xs], "check whether instances mix there") from error
-    return (new, found.get(new, [own])[0]), wide, axes
+    return (new, found[new][0] or own), wide, axes
 
 
 def instance_sizes(y: Node, xs: Sequence[Node]) -> dict[str, Size]:
@@ -174,7 +174,7 @@ def axes_of(y: Node, xs: Sequence[Node], known: dict[str, Size]) -> tuple[str, .
             x: {dim: (dim,) for dim in x.type.sizes if dim in kept} for x in xs
         }
         try:
-            found = Instances(known).follow([y], sources).get(y, [{}])[0]
+            found = Instances(known).follow([y], sources)[y][0]
             break
         except Mixed as mixed:
             kept.remove(mixed.axis)

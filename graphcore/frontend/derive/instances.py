@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from graphcore.analysis.dataflow import Known, Operands
+from graphcore.analysis.following import Facts, Follower
 from graphcore.ir.axes import How, Relabels, Sources, Splits, operands, values
 from graphcore.ir.dtypes import differentiable
 from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node, toposort
+from graphcore.ir.node import Node
 from graphcore.ir.sizes import Size, same
 from graphcore.ir.types import TensorType
 from graphcore.ops import autodiff, control
-from graphcore.ops.following import Facts, Follower
 
 Along = tuple[str | Size, ...]
 """The axes of the instances that run along a dim, slowest first.
@@ -38,25 +39,31 @@ class Instances(Follower[Along]):
 
     def __init__(self, sizes: Mapping[str, Size]) -> None:
         self.sizes = sizes
+        self._sources: Mapping[Node, Axes] = {}
 
-    def order(self, roots: Sequence[Node]) -> Sequence[Node]:
-        """The nodes through which a derivative flows."""
-        order = toposort(roots)
-        live = set(roots)
-        for node in reversed(order):
-            if node in live and node.op is not autodiff.stop_gradient:
-                live.update(x for x in node.inputs if carries(x))
-        return [node for node in order if node in live]
+    def follow(self, roots: Sequence[Node], sources: Mapping[Node, Axes]) -> Known[Axes]:
+        """The axes of the nodes through which a derivative flows."""
+        before, self._sources = self._sources, sources
+        try:
+            return super().follow(roots, sources)
+        finally:
+            self._sources = before
 
-    def after(
-        self, node: Node, found: Mapping[Node, list[Axes]], sources: Mapping[Node, Axes]
-    ) -> list[Axes]:
+    def reads(self, node: Node) -> Sequence[Node]:
+        """The operands through which a derivative flows."""
+        stops = node.op is autodiff.stop_gradient
+        return () if stops else [x for x in node.inputs if carries(x)]
+
+    def after(self, node: Node, given: Operands[Axes], known: Known[Axes]) -> Sequence[Axes]:
         """The axes of the results of a node; Mixed is raised where it works along one."""
-        if node.op in (autodiff.pullback, autodiff.pushforward):
-            return self.derivative(node, [found.get(x, [{}])[0] for x in node.inputs], sources)
-        made = super().after(node, found, sources)
+        own = self.each(node, given)
+        if not any(own):
+            return [{} for _ in values(node.type)]
+        if node.op in autodiff.LAZY:
+            return self.derivative(node, own)
+        made = super().after(node, given, known)
         if node.op is control.custom:
-            self.check_rule(node, [found.get(x, [{}])[0] for x in node.inputs], made)
+            self.check_rule(node, own, made)
         return made
 
     def by_kind(self, node: Node, given: Sequence[Axes]) -> list[Axes]:
@@ -75,10 +82,10 @@ class Instances(Follower[Along]):
                     if along and dim not in kept:
                         raise Mixed(node, instance_axes(along)[0], f"works along dim {dim!r}")
                 aligned.append({kept[dim]: along for dim, along in axes.items() if along})
-            results.append(self.join_facts(node, aligned))
+            results.append(self.join(node, aligned))
         return results
 
-    def join_facts(self, node: Node, several: Sequence[Axes]) -> Axes:
+    def join(self, node: Node, several: Sequence[Axes]) -> Axes:
         """The axes of operands that align by name."""
         found: Axes = {}
         where: dict[str, str] = {}
@@ -94,22 +101,20 @@ class Instances(Follower[Along]):
                         raise Mixed(node, axis, f"has it along both {where[axis]!r} and {dim!r}")
         return found
 
-    def of_steps(self, node: Node, dim: str, sequences: Sequence[Axes]) -> Axes:
+    def one_step(self, node: Node, x: Node, fact: Axes) -> Axes:
         """Steps are not instances: a loop works along its dim."""
-        for axes in sequences:
-            if along := axes.get(dim):
-                raise Mixed(node, instance_axes(along)[0], f"works along dim {dim!r}")
-        return {}
+        dim = node.attrs["dim"]
+        if along := fact.get(dim):
+            raise Mixed(node, instance_axes(along)[0], f"works along dim {dim!r}")
+        return super().one_step(node, x, fact)
 
     def check_rule(self, node: Node, given: Sequence[Axes], made: Sequence[Axes]) -> None:
         """The rule of a function must not mix the cotangents that matter."""
         rule = node.attrs["rule"]
         shares = [share for share, axes in zip(rule.outputs, given, strict=True) if axes]
-        self.inside(Graph(rule.params, tuple(shares)), [*given, *made, *made])
+        self.of_outputs(Graph(rule.params, tuple(shares)), [*given, *made, *made])
 
-    def derivative(
-        self, node: Node, given: Sequence[Axes], sources: Mapping[Node, Axes]
-    ) -> list[Axes]:
+    def derivative(self, node: Node, given: Sequence[Axes]) -> list[Axes]:
         """The axes of tangents are those of the results; cotangents have those that they meet.
 
         The program is followed again from the tensors that the derivative is taken with respect to,
@@ -118,18 +123,18 @@ class Instances(Follower[Along]):
         results, xs, moved = autodiff.group(node, given)
         ys, nodes, _ = autodiff.group(node, node.inputs)
         if node.op is autodiff.pushforward:
-            own_axes = [self.join_facts(node, pair) for pair in zip(xs, moved, strict=True)]
+            own_axes = [self.join(node, pair) for pair in zip(xs, moved, strict=True)]
         else:
             flowing = [*results, *moved]
             own_axes = [
                 complete_axes(node, x, own, flowing) for x, own in zip(nodes, xs, strict=True)
             ]
-        found = self.follow(ys, {**sources, **dict(zip(nodes, own_axes, strict=True))})
-        made = [found.get(y, [{}])[0] for y in ys]
+        found = self.follow(ys, {**self._sources, **dict(zip(nodes, own_axes, strict=True))})
+        made = [found[y][0] for y in ys]
         if node.op is autodiff.pushforward:
             return made
         for pair in zip(made, moved, strict=True):
-            self.join_facts(node, pair)
+            self.join(node, pair)
         return own_axes
 
     def unstack(self, node: Node, given: Axes) -> Axes:
