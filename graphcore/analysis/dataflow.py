@@ -169,7 +169,6 @@ class Forward(ABC, Generic[Fact]):
 
 STRUCTURE: Mapping[Op, Callable[[Forward[Any], Node, Operands[Any]], Sequence[Any]]] = {
     leaf.project: lambda analysis, node, given: (given[0][node.attrs["index"]],),
-    leaf.tuple_: lambda analysis, node, given: tuple([own[0] for own in given]),
     control.scan: lambda analysis, node, given: analysis.of_loop(node, given),
     control.while_loop: lambda analysis, node, given: analysis.of_loop(node, given),
     control.switch: Forward.of_switch,

@@ -90,7 +90,7 @@ def is_as_quick(node: Node) -> bool:
 
 VIEWS = {Trait.FREE, Trait.VIEW, Trait.EFFECT}
 COPIES = {
-    *(leaf.input_, leaf.as_size, leaf.tuple_),
+    *(leaf.input_, leaf.as_size),
     *(tensor.pack, tensor.embed, tensor.overwrite, tensor.concat, tensor.gather),
 }
 

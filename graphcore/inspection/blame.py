@@ -104,9 +104,6 @@ class Blame:
                     masks[node, 0] = blamed[0]
             elif node.op is leaf.project:
                 add(masks, node.inputs[0], node.attrs["index"], blamed[0])
-            elif node.op is leaf.tuple_:
-                for x, mask in zip(node.inputs, blamed, strict=True):
-                    add(masks, x, 0, mask)
             elif not node.inputs:
                 if blamed[0] is not None:
                     self._enter(Trouble.GIVEN, node, 0, blamed[0], blamed[0], frame, steps)

@@ -217,7 +217,7 @@ RUNS: dict[Any, Callable[[Interpreter, Node, list[Array], Sizes], Run]] = {
     control.custom: Interpreter.inline,
     control.linear: Interpreter.inline,
 }
-IDENTITIES = frozenset({leaf.tuple_, autodiff.barrier, autodiff.stop_gradient})
+IDENTITIES = frozenset({autodiff.barrier, autodiff.stop_gradient})
 """Ops whose results are their operands."""
 
 

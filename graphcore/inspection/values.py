@@ -184,7 +184,7 @@ class Collected:
             yield from self.tensors(inner, (*steps, Step(node.said, node.origin, at)))
 
 
-LEFT_OUT = frozenset({leaf.full, leaf.tuple_, autodiff.barrier, autodiff.stop_gradient})
+LEFT_OUT = frozenset({leaf.full, autodiff.barrier, autodiff.stop_gradient})
 """Ops that are not tensors of the user's."""
 
 

@@ -126,16 +126,22 @@ class Node(Unfrozen):
     __match_args__ = ("op", "inputs", "attrs")
 
     def __new__(cls, op: Op, inputs: tuple[Node, ...] = (), attrs: Attrs = NO_ATTRS) -> Node:
-        """The one node of this op, inputs and attrs; an error names operands and lines."""
+        """The one node of this op, inputs and attrs, or the one that the op folds it to.
+
+        An error names operands and lines.
+        """
         key = (op, inputs, attrs.key) if attrs else (op, inputs)
         entry = _entries.get(key)
         node: Any = None if entry is None else entry()
         if node is None:
+            inferred = infer(op, inputs, attrs)
+            if op.fold is not None and (known := op.fold(*inputs, **attrs)) is not None:
+                return known
             node = new_object(Unfrozen)
             node.op = op
             node.inputs = inputs
             node.attrs = attrs
-            node.type, node.needs = infer(op, inputs, attrs)
+            node.type, node.needs = inferred
             node.builds = ()
             node.__class__ = cls
             node = _interned.add(key, node)

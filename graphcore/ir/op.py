@@ -42,10 +42,14 @@ class Trait(Enum):
     """Each element is a sum of products, with one element of each operand in every product."""
 
 
+Fold = Callable[..., Node | None]
+"""The node that stands for an op on given inputs with given attrs, so that none is built."""
+
+
 class Op:
     """A named operation; calling it builds a node. All else about it is in tables keyed by it."""
 
-    __slots__ = ("axes", "dialect", "doc", "module", "name", "rule", "said", "traits")
+    __slots__ = ("axes", "dialect", "doc", "fold", "module", "name", "rule", "said", "traits")
 
     def __init__(
         self,
@@ -58,9 +62,10 @@ class Op:
         traits: Iterable[Trait] = (),
         said: str = "",
         module: str = "",
+        fold: Fold | None = None,
     ) -> None:
         self.name, self.dialect, self.rule, self.doc = name, dialect, rule, doc
-        self.axes, self.traits = axes, frozenset(traits)
+        self.axes, self.traits, self.fold = axes, frozenset(traits), fold
         self.said = said or name  # its name in errors
         self.module = module or rule.__module__
 
@@ -114,7 +119,12 @@ def for_every(dialect: str, enter: Callable[[Op], object]) -> None:
 
 
 def op(
-    *, axes: AxisKind, traits: Iterable[Trait] = (), said: str = "", dialect: str = ""
+    *,
+    axes: AxisKind,
+    traits: Iterable[Trait] = (),
+    said: str = "",
+    dialect: str = "",
+    fold: Fold | None = None,
 ) -> Callable[[Callable[..., Type]], Op]:
     """Declare the op whose type rule is the decorated function, and whose name it bears.
 
@@ -131,12 +141,14 @@ def op(
     dialect
         "named" or "tensor", of an op that a package of its own declares; else that is the module's
         name.
+    fold
+        The node that an op on these inputs is at its birth, or None: `fold(*inputs, **attrs)`.
     """
 
     def declare_rule(rule: Callable[..., Type]) -> Op:
         name, doc = rule.__name__.rstrip("_"), cleandoc(rule.__doc__ or "")
         where = dialect or rule.__module__.split(".")[2]
-        return declare(Op(name, where, rule, doc, axes=axes, traits=traits, said=said))
+        return declare(Op(name, where, rule, doc, axes=axes, traits=traits, said=said, fold=fold))
 
     return declare_rule
 

@@ -101,7 +101,12 @@ def tuple_(*items: TensorType) -> TupleType:
     return TupleType(items)
 
 
-@op(axes=Picks(), traits=[Trait.VIEW])
+def item_of(several: Node, index: int) -> Node | None:
+    """project(tuple(x, y, ...), i) = the i-th"""
+    return several.inputs[index] if several.op is tuple_ else None
+
+
+@op(axes=Picks(), traits=[Trait.VIEW], fold=item_of)
 def project(several: TupleType, *, index: int) -> TensorType:
     """One value of several."""
     return several.items[index]

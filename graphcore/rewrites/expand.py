@@ -24,7 +24,7 @@ from .derivatives.functions import as_factors, in_full, orders, slopes
 from .derivatives.partials import Partial
 from .engine import Conversion, convert, simplifier
 from .loops.view import trip_counts_inside
-from .plain import equals, expand, negate, pick, sum_over, unsum, where
+from .plain import equals, expand, negate, sum_over, unsum, where
 from .shields import added, shield
 from .tidy import tidy
 
@@ -365,7 +365,6 @@ def drop_function(node: Node, x: Node, w: Node, v: Node, *rest: Node) -> Node:
 EXPAND: dict[Op, Conversion] = {
     autodiff.pullback: expand_pullback,
     autodiff.pushforward: expand_pushforward,
-    leaf.project: pick,
 }
 DROP: dict[Op, Conversion] = {
     control.custom: in_line,
@@ -379,7 +378,6 @@ DROP: dict[Op, Conversion] = {
     autodiff.matrix_function: drop_function,
     autodiff.trace_of_function: drop_function,
     tensor.einsum: as_factors,
-    leaf.project: pick,
 }
 
 

@@ -142,11 +142,3 @@ def equals(x: Node, value: complex) -> Node:
 def nonzero(x: Node) -> Node:
     """`x` with 1 in place of 0: a divisor that is safe where the quotient does not count."""
     return where(equals(x, 0), 1, x)
-
-
-def pick(node: Node, several: Node) -> Node:
-    """project(tuple(x, y, ...), i) = the i-th"""
-    if several.op is leaf.tuple_:
-        index: int = node.attrs["index"]
-        return several.inputs[index]
-    return node.with_inputs(several)

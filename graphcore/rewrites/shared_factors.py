@@ -16,10 +16,10 @@ from graphcore.ops import control, leaf, linalg, tensor
 from graphcore.ops.control import LOOPS, Loop
 from graphcore.ops.elementwise import conjugate, log, square
 
-from .engine import Conversion, convert
+from .engine import convert
 from .loops.placement import Steps
 from .matrices import diagonal, eye_like, h, real_part
-from .plain import cast, full, pick, sum_over
+from .plain import cast, full, sum_over
 
 WHOLE: dict[Op, tuple[Op, int]] = {
     linalg.eigvalsh: (linalg.eigh, 0),
@@ -181,5 +181,4 @@ def with_one_factor(graph: Graph) -> Graph:
             return node.with_inputs(x, *rest)
         return by_lu(node, key in checked, transposed, a, *rest)
 
-    rules: dict[Op, Conversion] = {**dict.fromkeys(BY_LU, by_factors), leaf.project: pick}
-    return convert(graph, rules)
+    return convert(graph, dict.fromkeys(BY_LU, by_factors))

@@ -25,15 +25,9 @@ from graphcore.ops.elementwise import absolute, log, sign
 from .einsums import single
 from .engine import RuleSet
 from .matrices import diagonal, h, matmul, on_diagonal, t
-from .plain import cast, expand, pick, reshape, sum_over, transpose, where
+from .plain import cast, expand, reshape, sum_over, transpose, where
 
 structure = RuleSet()
-
-
-@structure.on(leaf.project, under=[leaf.tuple_])
-def chosen(node: Node) -> Node:
-    """project(tuple(x, y, ...), i) = the i-th"""
-    return pick(node, node.inputs[0])
 
 
 @structure.on(linalg.solve)

@@ -295,8 +295,6 @@ def inline(graph: Graph, done: dict[Node, Node]) -> Graph:
             body = without_kernels(node.attrs["body"])
             values = substitute(body.outputs, dict(zip(body.params, inputs, strict=True)))
             return without_kernels, leaf.tuple_(*values)
-        if is_result(node):
-            return without_kernels, inputs[0].inputs[node.attrs["index"]]
         return None
 
     return transform(graph, visit, bodies=without_kernels, done=done)

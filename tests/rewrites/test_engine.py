@@ -16,7 +16,8 @@ from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.provenance import Origin, inheriting
 from graphcore.ir.trace import Trace, rule_name, tracing
-from graphcore.ops import autodiff, leaf, named, special, tensor
+from graphcore.ir.transform import substitute
+from graphcore.ops import autodiff, leaf, linalg, named, special, tensor
 from graphcore.ops import elementwise as e
 from graphcore.rewrites import pipeline
 from graphcore.rewrites.algebra import algebra
@@ -288,3 +289,14 @@ def test_an_operand_that_is_no_node_is_refused() -> None:
     for wrong in (1, x):
         with pytest.raises(gc.GraphTypeError, match=r"minimum: .* is not a node\n  cure: ops take"):
             e.minimum(x.node, wrong)
+
+
+def test_one_of_several_values_is_that_value_when_it_is_built() -> None:
+    both, several = leaf.tuple_(X, Y), linalg.slogdet(given("m", 3, 3))
+    signs, logs = given("s"), given("l")
+    assert both[1] is Y
+    assert several[1].with_inputs(leaf.tuple_(signs, logs)) is logs
+    (found,) = substitute([e.exp(several[1])], {several: leaf.tuple_(signs, logs)})
+    assert found is e.exp(logs)
+    with pytest.raises(IndexError):
+        both[2]

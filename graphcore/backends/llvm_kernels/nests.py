@@ -186,7 +186,7 @@ def runs_along_memory(root: Node) -> bool:
 
 def is_alone(node: Node) -> bool:
     """Whether a node is a step of its own: a loop, a branch or a routine."""
-    several = isinstance(node.type, TupleType) and node.op is not leaf.tuple_
+    several = isinstance(node.type, TupleType)
     return several or (node.op in ALONE and not is_small_product(node))
 
 

@@ -356,17 +356,10 @@ def every_place(rule: Graph, dims: NewDims, likes: Sequence[Node]) -> Graph:
     return Graph(tuple(params), tuple(back))
 
 
-def pick(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
-    (several,) = inputs
-    index: int = node.attrs["index"]
-    return several.inputs[index] if several.op is leaf.tuple_ else several[index]
-
-
 BatchRule = Callable[[Node, Sequence[Node], Mapping[Node, Node]], Node]
 RULES: dict[Op, BatchRule] = {
     autodiff.pullback: wide_derivative,
     autodiff.pushforward: wide_derivative,
-    leaf.project: pick,
     control.scan: wide_loop,
     control.while_loop: wide_loop,
     control.switch: wide_switch,

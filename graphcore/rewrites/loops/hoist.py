@@ -11,7 +11,6 @@ from graphcore.ir.trace import Record, Rule, current_trace
 from graphcore.ir.transform import substitute, transform
 from graphcore.ops import leaf, tensor
 from graphcore.ops.control import LOOPS, Loop, LoopOperand
-from graphcore.rewrites.plain import pick
 
 from .batching import contraction, on_all_steps
 from .placement import Placement, Sum, nearest_of
@@ -28,13 +27,11 @@ def hoist(graph: Graph) -> Graph:
         if node.op is leaf.project:
             used.setdefault(node.inputs[0], set()).add(node.attrs["index"])
 
-    def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node] | None:
-        if node.op in LOOPS:
-            new = Node(node.op, inputs, with_graphs(node, hoist))
-            return outside, leaf.tuple_(*outside(new, used.get(node, set())))
-        return (pick, pick(node, *inputs)) if node.op is leaf.project else None
+    def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node]:
+        new = Node(node.op, inputs, with_graphs(node, hoist))
+        return outside, leaf.tuple_(*outside(new, used.get(node, set())))
 
-    return transform(graph, visit, at={*LOOPS, leaf.project}, bodies=hoist)
+    return transform(graph, visit, at=LOOPS, bodies=hoist)
 
 
 def outside(node: Node, used: Container[int]) -> list[Node]:

@@ -21,7 +21,6 @@ from graphcore.rewrites.plain import (
     full,
     nonzero,
     number,
-    pick,
     reshape,
     sum_over,
     transpose,
@@ -38,9 +37,6 @@ __all__ = ["LOWER", "lower_names", "matrices", "outside", "positions"]
 def lower_names(graph: Graph) -> Graph:
     """The same program on plain tensors; every axis keeps its dim as a label."""
     return convert(graph, LOWER)
-
-
-LOWER[leaf.project] = pick
 
 
 @lower(leaf.input_)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Size, count
-from graphcore.ir.types import TensorType, TupleType
-from graphcore.ops import leaf, linalg
+from graphcore.ir.types import TensorType
+from graphcore.ops import linalg
 from graphcore.ops.named import matrices
 from graphcore.rewrites.plain import reshape, transpose
 
@@ -17,9 +17,7 @@ SOLVES = (matrices.solve, matrices.solve_triangular, matrices.solve_tridiagonal)
 
 @lower(*(op for op in matrices.PLAIN if op not in SOLVES))
 def lower_matrices(node: Node, *xs: Node) -> Node:
-    several = isinstance(node.type, TupleType)
-    made = plain(node, [laid_out(x, *of) for x, of in zip(xs, operands(node), strict=True)])
-    return leaf.tuple_(*[made[i] for i in range(len(node.type.items))]) if several else made
+    return plain(node, [laid_out(x, *of) for x, of in zip(xs, operands(node), strict=True)])
 
 
 def plain(node: Node, xs: list[Node]) -> Node:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from graphcore.ir.node import Node
 from graphcore.ir.types import TensorType
-from graphcore.ops import leaf, outside
+from graphcore.ops import outside
 
 from .table import align, lower
 
@@ -20,7 +20,7 @@ def lower_callback(node: Node, *xs: Node) -> Node:
         target = TensorType.of(type.dtype, batch | {dim: type.size(dim) for dim in own})
         operands.append(align(x, type.dims or (), target).label(target.dims))
     own_sizes = [list(y.sizes.items())[len(batch) :] for y in node.type.items]
-    made = outside.callback_(
+    return outside.callback_(
         *operands,
         function=attrs["function"],
         batch=tuple(batch),
@@ -29,4 +29,3 @@ def lower_callback(node: Node, *xs: Node) -> Node:
         dtypes=attrs["dtypes"],
         masked=attrs["masked"],
     )
-    return leaf.tuple_(*[made[i].label(y.dims) for i, y in enumerate(node.type.items)])
