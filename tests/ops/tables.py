@@ -101,14 +101,10 @@ ALL: dict[str, Callable[[], Ops]] = {
         op for op in of("named")() if isinstance(op.axes, NamedMatrices)
     },
     "graphcore.rewrites.lower.table LOWER": lambda: (
-        of("named", "elementwise", "control")() | LEAVES | FOUND_SIZES | SHIELDS | {leaf.project}
+        of("named", "elementwise", "control")() | LEAVES | FOUND_SIZES | SHIELDS
     ),
-    "graphcore.rewrites.expand EXPAND": only(
-        {autodiff.pullback, autodiff.pushforward, leaf.project}
-    ),
-    "graphcore.rewrites.expand DROP": only(
-        SHIELDS | INSIDE | OWN.keys() | {leaf.project, tensor.einsum}
-    ),
+    "graphcore.rewrites.expand EXPAND": only({autodiff.pullback, autodiff.pushforward}),
+    "graphcore.rewrites.expand DROP": only(SHIELDS | INSIDE | OWN.keys() | {tensor.einsum}),
     "graphcore.rewrites.derivatives CONTROL": control,
     "graphcore.backends.llvm_kernels.phrases RULES": lambda: {leaf.constant, *PLACES},
     "graphcore.backends.llvm_kernels.pseudocode CONTROL": only({*LOOPS} - {kernel}),
@@ -140,6 +136,11 @@ SOME: dict[str, str] = {
     "graphcore.analysis.cost FACTORED": "the cost of another op on matrices counts a factorisation",
     "graphcore.analysis.cost ITERATIVE": "another op on matrices is no iteration",
     "graphcore.backends.targets COPIES": "another op computes values",
+    "graphcore.analysis.dataflow STRUCTURE": "the op computes values and hands none on",
+    "graphcore.analysis.matrices ASKING": "no rule for it asks for facts about matrices",
+    "graphcore.analysis.matrices MAKES": "facts about the result follow from those of operands",
+    "graphcore.analysis.values ASKING": "no rule for it asks for bounds",
+    "graphcore.rewrites.derivatives.linearity DERIVATIVES": "the op is no derivative",
     "graphcore.analysis.values BOUNDED": "no bound of the result is known",
     "graphcore.backends.llvm_kernels EMITTED": "test_left_out.py has it, with a reason",
     "graphcore.backends.llvm_kernels.arithmetic EXACT_HALVES": "float32 serves float16",
