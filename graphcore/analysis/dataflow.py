@@ -150,9 +150,12 @@ class Forward(ABC, Generic[Fact]):
 
     def of_loop(self, node: Node, given: Operands[Fact]) -> Sequence[Fact]:
         """The last carries, and the results of all steps."""
-        own, n = self.each(node, given), node.attrs["carries"]
-        params = self.given_to_bodies(node, own)
-        made = self.of_outputs(node.attrs["body"], params)
+        own = self.each(node, given)
+        return self.of_steps(node, own, self.given_to_bodies(node, own))
+
+    def of_steps(self, node: Node, own: Sequence[Fact], params: Sequence[Fact]) -> Sequence[Fact]:
+        """The same, given the facts about operands, and about params at the fixed point."""
+        made, n = self.of_outputs(node.attrs["body"], params), node.attrs["carries"]
         steps = [self.all_steps(node, fact, own) for fact in made[n:]]
         return (*self.last(node, own, params, made), *steps)
 
@@ -169,8 +172,8 @@ class Forward(ABC, Generic[Fact]):
 
 STRUCTURE: Mapping[Op, Callable[[Forward[Any], Node, Operands[Any]], Sequence[Any]]] = {
     leaf.project: lambda analysis, node, given: (given[0][node.attrs["index"]],),
-    control.scan: lambda analysis, node, given: analysis.of_loop(node, given),
-    control.while_loop: lambda analysis, node, given: analysis.of_loop(node, given),
+    control.scan: Forward.of_loop,
+    control.while_loop: Forward.of_loop,
     control.switch: Forward.of_switch,
     control.call: Forward.of_body,
     control.custom: Forward.of_body,

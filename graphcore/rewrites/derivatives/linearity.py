@@ -89,14 +89,17 @@ class Variation(Forward[Varies]):
         part = self.join(node, several)
         return after_choice(node, part) if index.at_all else part
 
-    def of_loop(self, node: Node, given: Operands[Varies]) -> Sequence[Varies]:
+    def of_steps(
+        self, node: Node, own: Sequence[Varies], params: Sequence[Varies]
+    ) -> Sequence[Varies]:
         """The number of steps may vary as well."""
-        made = super().of_loop(node, given)
-        if node.op is control.while_loop:
-            params = self.given_to_bodies(node, self.each(node, given))
-            if self.of_outputs(node.attrs["predicate"], params)[0].at_all:
-                return [after_choice(node, part) for part in made]
-        return made
+        made = super().of_steps(node, own, params)
+        if (
+            node.op is control.scan
+            or not self.of_outputs(node.attrs["predicate"], params)[0].at_all
+        ):
+            return made
+        return [after_choice(node, part) for part in made]
 
     def after(self, node: Node, given: Operands[Varies], known: Known[Varies]) -> Sequence[Varies]:
         """A derivative is linear, and a function has one of its own."""
