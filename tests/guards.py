@@ -85,7 +85,9 @@ def word(name: str, at: int = 0) -> ctypes.c_int64:
 class Rooms:
     """The zones behind the rooms of a workspace: where each begins, and what for."""
 
-    def __init__(self, program: entrance.Program, words: np.ndarray, known: dict[str, int]) -> None:
+    def __init__(
+        self, program: entrance.CallableKernel, words: np.ndarray, known: dict[str, int]
+    ) -> None:
         slots, self.program = program.kernel.slots, weakref.ref(program)
         table = program.places.end - len(slots)
         self.ends = {
@@ -118,7 +120,9 @@ def leave(number: int) -> None:
 def watched(made: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
     """Workspaces whose zones are looked at in the end."""
 
-    def workspace(self: entrance.Program, shape: list[int], sizes: tuple[int, ...]) -> np.ndarray:
+    def workspace(
+        self: entrance.CallableKernel, shape: list[int], sizes: tuple[int, ...]
+    ) -> np.ndarray:
         words = made(self, shape, sizes)
         memory = words if words.base is None else words.base
         alive[id(words)] = memory, Rooms(self, words, self.known(sizes))
@@ -131,7 +135,9 @@ def watched(made: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
 def apart(made: Callable[..., None]) -> Callable[..., None]:
     """Programs whose rooms have zones behind them."""
 
-    def start(self: entrance.Program, kernel: entrance.Kernel, bind: Any, report: Any) -> None:
+    def start(
+        self: entrance.CallableKernel, kernel: entrance.Kernel, bind: Any, report: Any
+    ) -> None:
         slots = tuple(map(with_guard, kernel.slots))
         made(self, kernel._replace(slots=slots), bind, report)
 
@@ -153,7 +159,7 @@ class Code(machine.Code):
 @contextmanager
 def guarded() -> Iterator[None]:
     """What is compiled and called in this block has guard zones around its memory."""
-    program = entrance.Program
+    program = entrance.CallableKernel
     free = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
     freed = free(code()["guarded_free"])
     library = SimpleNamespace(free=lambda address: freed(None, address, 0))

@@ -38,7 +38,7 @@ class Forward(ABC, Generic[Fact]):
     It must follow from the nodes and the facts about params alone.
     """
     unknown: Fact
-    """What is known of a param of which nothing else is."""
+    """The fact about a param before an analysis has found a stronger one."""
     weakest: Fact | None = None
     """What joins end in, if that is one fact: it does not change any more."""
 
@@ -125,7 +125,7 @@ class Forward(ABC, Generic[Fact]):
         return tables.setdefault(self.subject, {}) if more else known_facts(self.subject)
 
     def more_known(self, graph: Graph, given: Iterable[Fact]) -> Given:
-        """The facts about params of a graph that are more than what is known of any."""
+        """The facts about params of a graph that are stronger than `unknown`."""
         pairs = zip(graph.params, given, strict=True)
         return frozenset([(self.subject, x, (y,)) for x, y in pairs if y != self.unknown])
 
@@ -186,7 +186,7 @@ ASKED: list[Forward[Any]] = []
 
 
 def known_inside(trace: Trace, node: Node, held: Graph) -> Given:
-    """What rules know of the params of a graph that a node holds: what they know of its operands.
+    """The facts about the params of a body: those about the operands that stand for them.
 
     Nothing is known of the params of rules of derivatives.
     """

@@ -35,7 +35,7 @@ def types(before: Graph, after: Graph) -> Iterator[str]:
 
 
 def ends(before: Graph, after: Graph) -> Iterator[str]:
-    """Params and outputs keep number, order and types, of which lowering takes the dims."""
+    """Params and outputs keep their number, order and types; lowering alone drops their dims."""
     pairs = [*zip_longest(before.params, after.params), *zip_longest(before.outputs, after.outputs)]
     for x, y in pairs:
         if not (x and y and (fits(x.type, y.type) or fits(x.type.plain(), y.type))):

@@ -37,7 +37,7 @@ class Choice(NamedTuple):
         return f"{self.runs}{self.why}"
 
 
-class Measured(Protocol):
+class Measurement(Protocol):
     """A program whose parts are measured while it runs."""
 
     def measure(self) -> float:
@@ -83,7 +83,7 @@ class Program(ABC):
         """What the printer adds to a node of the last stage, such as the buffer of its result."""
         return ""
 
-    def measure(self, given: Sequence[Any]) -> Measured:
+    def measure(self, given: Sequence[Any]) -> Measurement:
         """The program as it is measured in calls with these arguments."""
         raise unable("is not measured by step", "time its calls; NumPy calls are measured")
 

@@ -85,10 +85,10 @@ def is_as_quick(node: Node) -> bool:
         return single
     if isinstance(kind, Along) and kind.moves:  # sorts, and transforms of rows
         return True
-    return node.op in COPIES or bool(VIEWS & node.op.traits)
+    return node.op in COPIES or bool(NO_WORK & node.op.traits)
 
 
-VIEWS = {Trait.FREE, Trait.VIEW, Trait.EFFECT}
+NO_WORK = {Trait.FREE, Trait.VIEW, Trait.EFFECT}
 COPIES = {
     *(leaf.input_, leaf.as_size),
     *(tensor.pack, tensor.embed, tensor.overwrite, tensor.concat, tensor.gather),

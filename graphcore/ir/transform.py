@@ -276,7 +276,7 @@ def unsettled_error(root: Node, records: Iterable[Record]) -> GraphError:
     cure = "this is a defect of graphcore; report it together with the program"
     if rules and not is_rule_of_ours(rules[0]):
         kind = GraphValueError
-        cure = "let a rule return None for what it made itself, or what the others make it of again"
+        cure = "let a rule return None where its result, or that of another rule, would match again"
     return kind(
         f"the rewriting of {root.op.said} at {root.origin} does not settle: {root.type}\n"
         f"  rules that keep firing: {', '.join([*shown, *more])}\n"

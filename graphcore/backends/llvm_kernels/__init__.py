@@ -35,7 +35,7 @@ from graphcore.schedule.regions import sizes_needed, with_kernels
 from . import entrance, machine
 from .arithmetic import KINDS, SCALAR, emits
 from .codegen import GraphWriter
-from .entrance import Array, Bind, Hosted, Kernel, Program, Slot
+from .entrance import Array, Bind, CallableKernel, Hosted, Kernel, Slot
 from .failures import Machine
 from .flops import COSTS
 from .functions import compiled, module
@@ -239,7 +239,7 @@ def build(graph: Graph, unknowns: tuple[str, ...], bind: Bind) -> Callable[..., 
         with described_by(graph.trace):
             return made.failed(record, known).worded(called)
 
-    return Program(made.kernel, bind, failed).entrance()
+    return CallableKernel(made.kernel, bind, failed).entrance()
 
 
 def hosted(body: Graph) -> numpy_backend.CompiledKernel:

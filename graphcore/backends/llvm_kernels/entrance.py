@@ -154,7 +154,7 @@ class Places(NamedTuple):
     end: int
 
 
-class Program:
+class CallableKernel:
     """A kernel, its workspaces, and the steps of a call that run in Python."""
 
     def __init__(self, kernel: Kernel, bind: Bind, report: Report) -> None:
@@ -322,7 +322,7 @@ class Program:
         return dict(zip(self.kernel.unknowns, sizes, strict=True))
 
 
-class Hosted(Program):
+class Hosted(CallableKernel):
     """A kernel that NumPy calls stand around: the host gives it arrays for its results."""
 
     def __init__(self, kernel: Kernel, report: Report) -> None:

@@ -21,7 +21,7 @@ from graphcore.schedule.regions import in_place, sizes_needed
 from . import counts_of, entrance, machine_of, written
 from .calls import place
 from .codegen import GraphWriter
-from .entrance import Bind, Cell, Hosted, Meter, Program, ticks_per_second
+from .entrance import Bind, CallableKernel, Cell, Hosted, Meter, ticks_per_second
 from .failures import Machine
 from .functions import compiled
 from .loops import CONTROL
@@ -204,7 +204,7 @@ class Measured:
 
     def __init__(self, made: Machine, bind: Bind | None = None) -> None:
         kernel = made.kernel
-        program = Hosted(kernel, failed) if bind is None else Program(kernel, bind, failed)
+        program = Hosted(kernel, failed) if bind is None else CallableKernel(kernel, bind, failed)
         self._program = program
         self.call: Callable[..., Any] = program.entrance()
         first = program.places.end - len(kernel.slots)

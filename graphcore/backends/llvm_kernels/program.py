@@ -7,7 +7,7 @@ from typing import Any
 
 from graphcore.backends.numpy_backend import Kernels
 from graphcore.backends.numpy_backend.program import PythonProgram
-from graphcore.backends.target import Measured, Values
+from graphcore.backends.target import Measurement, Values
 from graphcore.ir.node import Node
 from graphcore.ir.provenance import described_by
 
@@ -41,7 +41,7 @@ class NativeProgram(PythonProgram):
             ]
         return [*self.function.source_lines(), *kernels]
 
-    def measure(self, given: Sequence[Any]) -> Measured:
+    def measure(self, given: Sequence[Any]) -> Measurement:
         """The program with meters in its kernels, and with a clock at its NumPy calls."""
         from .measuring import measured  # loaded at its first use
 

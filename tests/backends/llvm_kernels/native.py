@@ -84,7 +84,7 @@ class Both:
         self.kernel, self.report = made.kernel, report
 
     def program(self, bind: entrance.Bind) -> Callable[..., list[np.ndarray]]:
-        return entrance.Program(self.kernel, bind, self.report).entrance()
+        return entrance.CallableKernel(self.kernel, bind, self.report).entrance()
 
     def agree_when_called(self, values: Sequence[np.ndarray], close: float) -> list[np.ndarray]:
         """As `agree`, for arguments of a call."""
@@ -106,7 +106,7 @@ class Both:
         guarded = self.kernel._replace(slots=tuple(map(with_guard, self.kernel.slots)))
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(entrance.np, "empty", dirty)
-            program = entrance.Program(guarded, lambda xs: (list(xs), sizes), self.report)
+            program = entrance.CallableKernel(guarded, lambda xs: (list(xs), sizes), self.report)
             call = program.entrance()
             first = call(*arrays)
         self.check_guards(program, sizes, rubbish)
@@ -117,7 +117,9 @@ class Both:
             np.testing.assert_array_equal(x, z)
         return first
 
-    def check_guards(self, program: entrance.Program, sizes: tuple[int, ...], rubbish: int) -> None:
+    def check_guards(
+        self, program: entrance.CallableKernel, sizes: tuple[int, ...], rubbish: int
+    ) -> None:
         """Nothing has been written behind a room."""
         known, (words, *_) = dict(zip(self.kernel.unknowns, sizes, strict=True)), program.idle
         table = program.places.end - len(self.kernel.slots)

@@ -88,7 +88,7 @@ define i64 @kernel(ptr %table, ptr %sizes, ptr %record) {
 def program(text, params, results, bind, *slots, record=2):
     code = machine.compiled(text, "kernel")
     kernel = entrance.Kernel(machine.finished(code), params, results, ("n",), slots, record)
-    return entrance.Program(kernel, bind, lambda found, known: ValueError(found, known))
+    return entrance.CallableKernel(kernel, bind, lambda found, known: ValueError(found, known))
 
 
 def adder():
@@ -134,7 +134,9 @@ def staged_adder(seconds, made, **kinds):
     stages = staged(seconds, made)
     kernel = entrance.Kernel(stages, params, params[:1], ("n",), (), 2, **kinds)
     bind = lambda args: ([np.asarray(a, F64) for a in args], np.shape(args[0]))
-    return entrance.Program(kernel, bind, lambda found, known: ValueError(found, known)), stages
+    return entrance.CallableKernel(
+        kernel, bind, lambda found, known: ValueError(found, known)
+    ), stages
 
 
 def test_code_is_made_with_care_once_calls_have_taken_as_long():
@@ -163,7 +165,7 @@ def test_workspaces_in_use_get_the_better_code():
 def test_two_programs_share_the_code_that_one_has_made():
     made = []
     first, stages = staged_adder(0.0, made)
-    second = entrance.Program(first.kernel, first.bind, first.report)
+    second = entrance.CallableKernel(first.kernel, first.bind, first.report)
     f, g = first.entrance(), second.entrance()
     assert [f(np.ones(3), 1.0)[0][0] for _ in range(2)] == [2.0, 0.0]
     assert stages.is_last

@@ -118,7 +118,7 @@ def built(write, params, *slots):
     text = functions.module("define i64 @kernel(ptr %table, ptr %sizes, ptr %record)", b)
     code = functions.compiled(text, "kernel")
     kernel = entrance.Kernel(machine.finished(code), params, (), (), slots, failures.words)
-    made = entrance.Program(
+    made = entrance.CallableKernel(
         kernel,
         lambda args: ([np.asarray(x, np.int64) for x in args], ()),
         lambda record, known: ValueError(record),
