@@ -147,7 +147,9 @@ OMISSIONS = Omissions()
 @cache
 def only_passes_on(op: Op) -> bool:
     """Whether the one value of an op has no zeros of this kind unless an operand has some."""
-    makes = isinstance(op.axes, (Calls, Opaque, Ranges, Overlaps, Receives)) or op is tensor.wins
+    makes = op is tensor.where_greater or isinstance(
+        op.axes, (Calls, Opaque, Ranges, Overlaps, Receives)
+    )
     return op.dialect in ("elementwise", "tensor") and not makes and not is_sum(op)
 
 
@@ -226,7 +228,7 @@ def patterns_made(node: Node) -> Omits:
         return frozenset(frozenset({axis}) for axis in node.attrs["axes"])
     if isinstance(kind, Receives) and not kind.base:
         return frozenset({frozenset(node.attrs["axes"])})
-    if node.op is tensor.wins:
+    if node.op is tensor.where_greater:
         return frozenset({varying_axes(node.inputs[1]) | varying_axes(node.inputs[2])})
     return sums_of_nothing(node) if is_sum(node.op) else NOTHING
 

@@ -45,7 +45,7 @@ from graphcore.ir.errors import GraphError, GraphTypeError, GraphValueError
 from graphcore.ir.graph import Graph
 from graphcore.ir.literal import Literal
 from graphcore.ir.node import OPS, Attrs, Node
-from graphcore.ir.op import Op
+from graphcore.ir.op import RENAMED, Op
 from graphcore.ir.provenance import Origin, basename, described_by, inheriting, state
 from graphcore.ir.sizes import Expression
 from graphcore.ir.trace import Trace
@@ -346,6 +346,7 @@ def type_name(error: Exception) -> str:
 def op_of(value: Any, where: str) -> Op:
     """An op that is declared; no module is imported for one."""
     name = string(value, where)
+    name = RENAMED.get(name, name)
     check(
         name in OPS, f"{where} has the op {name!r:.60}, which is not declared: import its package"
     )

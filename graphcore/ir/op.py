@@ -88,7 +88,11 @@ class Op:
 def _declared(module: str, name: str) -> Op:
     """An op by its full name; its module is imported first, as a new process may not have."""
     import_module(module)
-    return OPS[name]
+    return OPS[RENAMED.get(name, name)]
+
+
+RENAMED = {"tensor.absorb": "tensor.multiply_no_nan", "tensor.wins": "tensor.where_greater"}
+"""The names of ops by those that they have in older pickles and texts of graphs."""
 
 
 def declare(new: Op) -> Op:

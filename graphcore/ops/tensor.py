@@ -229,7 +229,7 @@ def min_(x: TensorType, *, axes: Axes, initial: Literal | None = None) -> Tensor
 
 
 @op(axes=Pointwise())
-def wins(value: TensorType, x: TensorType, y: TensorType) -> TensorType:
+def where_greater(value: TensorType, x: TensorType, y: TensorType) -> TensorType:
     """`value` where x > y, half of it where they are tied, 0 elsewhere."""
     sizes = zip(value.shape, x.shape, y.shape, strict=True)
     require(not any(differ(a, b) or differ(a, c) for a, b, c in sizes), f"{value}, {x}, {y}")
@@ -237,7 +237,7 @@ def wins(value: TensorType, x: TensorType, y: TensorType) -> TensorType:
 
 
 @op(axes=Pointwise(), traits=[Trait.IN_PLACE])
-def absorb(x: TensorType, factor: TensorType) -> TensorType:
+def multiply_no_nan(x: TensorType, factor: TensorType) -> TensorType:
     """x * factor, but x where that is 0, even if the factor is infinite or nan there."""
     sizes = zip(x.shape, factor.shape, strict=True)
     require(not any(differ(a, b) for a, b in sizes), f"{x}, {factor}")

@@ -14,7 +14,7 @@ from graphcore.ir.sizes import minimum, same
 from graphcore.ir.types import DType
 from graphcore.ops import elementwise, leaf
 from graphcore.ops.elementwise import cast, multiply, square, where
-from graphcore.ops.tensor import absorb, expand, gather, slice_
+from graphcore.ops.tensor import expand, gather, multiply_no_nan, slice_
 
 from . import plain
 from .engine import RuleSet
@@ -87,13 +87,13 @@ def logic_of_known(node: Node) -> Node | None:
     return None
 
 
-@algebra.on(absorb, under=[leaf.full, elementwise.negative])
-def absorb_of_simple(node: Node) -> Node | None:
-    """absorb(x, c) = x * c, for a c known to be finite; absorb(-x, y) = -absorb(x, y)"""
+@algebra.on(multiply_no_nan, under=[leaf.full, elementwise.negative])
+def multiply_no_nan_of_simple(node: Node) -> Node | None:
+    """f = multiply_no_nan: f(x, c) = x * c, if c is known to be finite; f(-x, y) = -f(x, y)"""
     x, factor = node.inputs
     if is_finite(factor):
         return x * factor
-    return -absorb(x.inputs[0], factor) if x.op is elementwise.negative else None
+    return -multiply_no_nan(x.inputs[0], factor) if x.op is elementwise.negative else None
 
 
 @algebra.on(multiply, under=[multiply])

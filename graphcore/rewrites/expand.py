@@ -228,7 +228,7 @@ def scale(partial: Partial, ct: Node) -> Node | None:
             share = scale(factor, ct)
             return None if share is None else where(condition, share, 0)
         case Wins(x, y):
-            return tensor.wins(ct, x, y)
+            return tensor.where_greater(ct, x, y)
         case Node() if is_one(ct):
             return partial
         case Node():

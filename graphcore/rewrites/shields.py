@@ -2,8 +2,9 @@
 
 A program may leave out a value (by a slice, a choice, a maximum) at which the derivative of what
 came before is infinite or nan, as that of log(x) is at 0. The cotangent of this value is a 0 that
-must stay 0. `absorb` keeps it but takes longer than a product, so it is chosen only where
-`analysis.omissions` says that such zeros may be there, and goes where a whole graph shows none.
+must stay 0. `multiply_no_nan` keeps it but takes longer than a product, so it is chosen only
+where `analysis.omissions` says that such zeros may be there, and goes where a whole graph shows
+none.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def shield(ct: Node, factor: Node) -> Node:
         masks.append(inner)
         inner = inner.inputs[place_of(inner)]
     if may_omit(inner):
-        return tensor.absorb(ct, factor)
+        return tensor.multiply_no_nan(ct, factor)
     product = inner * factor
     for mask in reversed(masks):
         product = masked_like(mask, product)
@@ -85,8 +86,8 @@ def is_all_zero(x: Node, like: Node) -> Node:
 
 def masked_like(mask: Node, inner: Node) -> Node:
     """`inner`, left out where `mask` leaves something out."""
-    if mask.op is tensor.wins:
-        return tensor.wins(inner, *mask.inputs[1:])
+    if mask.op is tensor.where_greater:
+        return tensor.where_greater(inner, *mask.inputs[1:])
     condition, _, zero = mask.inputs
     if inner.op is elementwise.where and is_zero(inner.inputs[2]):
         condition = elementwise.logical_and(condition, inner.inputs[0])
@@ -96,12 +97,14 @@ def masked_like(mask: Node, inner: Node) -> Node:
 
 def place_of(masked: Node) -> int:
     """Which operand of a masked value is the value."""
-    return 0 if masked.op is tensor.wins else 1
+    return 0 if masked.op is tensor.where_greater else 1
 
 
 def is_masked(node: Node) -> bool:
     """Whether `node` is where(condition, inner, 0), or the like by a comparison."""
-    return node.op is tensor.wins or (node.op is elementwise.where and is_zero(node.inputs[2]))
+    return node.op is tensor.where_greater or (
+        node.op is elementwise.where and is_zero(node.inputs[2])
+    )
 
 
 def added(x: Node, y: Node) -> Node:
@@ -117,7 +120,7 @@ def added(x: Node, y: Node) -> Node:
 
 def mask_of(masked: Node) -> tuple[Node, ...]:
     """The condition that decides which elements are left out."""
-    return masked.inputs[1:] if masked.op is tensor.wins else masked.inputs[::2]
+    return masked.inputs[1:] if masked.op is tensor.where_greater else masked.inputs[::2]
 
 
 def repeated_along(graph: Graph) -> dict[Node, frozenset[Size]]:
@@ -136,12 +139,12 @@ def repeated_along(graph: Graph) -> dict[Node, frozenset[Size]]:
 
 
 def drop_shields(graph: Graph, given: Sequence[Omits] = ()) -> Graph:
-    """absorb(x, y) = x * y, where no zero of `x` stands for a value left out.
+    """multiply_no_nan(x, y) = x * y, where no zero of `x` stands for a value left out.
 
     Only a whole graph shows that inside the bodies of loops: `given` says for which params of a
     body there may be such zeros. Inputs of the user hold none.
     """
-    if tensor.absorb not in graph.ops():
+    if tensor.multiply_no_nan not in graph.ops():
         return graph
     known = OMISSIONS.inside(graph, given or [NOTHING] * len(graph.params))
     repeated = repeated_along(graph)
@@ -150,10 +153,10 @@ def drop_shields(graph: Graph, given: Sequence[Omits] = ()) -> Graph:
         left_out = omits(node.inputs[0], known)
         if all(repeated[node] & pattern for pattern in left_out):
             return x * factor
-        return tensor.absorb(x, factor)
+        return tensor.multiply_no_nan(x, factor)
 
     def inside(node: Node, *operands: Node) -> Node:
-        if not any(tensor.absorb in held.ops() for held in graphs(node)):
+        if not any(tensor.multiply_no_nan in held.ops() for held in graphs(node)):
             return node.with_inputs(*operands)
         params = OMISSIONS.given_to_bodies(node, [omits(x, known) for x in node.inputs])
         own = control.computed_graphs(node)
@@ -164,5 +167,5 @@ def drop_shields(graph: Graph, given: Sequence[Omits] = ()) -> Graph:
         return Node(node.op, operands, with_graphs(node, without_shields))
 
     holding = [op for op in graph.ops() if op.dialect == "control"]
-    rules: dict[Op, Conversion] = {tensor.absorb: without}
+    rules: dict[Op, Conversion] = {tensor.multiply_no_nan: without}
     return convert(graph, rules | dict.fromkeys(holding, inside))

@@ -46,23 +46,24 @@ PAIRS = np.array(list(itertools.product(EDGES, EDGES)))
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "complex128"])
 @pytest.mark.parametrize("values", [PAIRS, PAIRS[np.isfinite(PAIRS).all(1)], PAIRS[:0]])
-def test_absorb(dtype: str, values: np.ndarray) -> None:
+def test_multiply_no_nan(dtype: str, values: np.ndarray) -> None:
     x, y = given("x", N, dtype=dtype), given("y", N, dtype=dtype)
     a, b = values.T.astype(dtype)
     one = given("y", dtype=dtype)
-    agrees(tensor.absorb(x, y), a, b, n=len(a))
-    for inner in (tensor.absorb(elementwise.negative(x), y), tensor.absorb(x, elementwise.sin(y))):
-        agrees(inner, a, b, n=len(a))  # in the buffer of an operand
+    agrees(tensor.multiply_no_nan(x, y), a, b, n=len(a))
+    for operands in ((elementwise.negative(x), y), (x, elementwise.sin(y))):
+        agrees(tensor.multiply_no_nan(*operands), a, b, n=len(a))  # in the buffer of an operand
+    repeated = tensor.expand(one, axes=(0,), sizes=(N,))
     for value in EDGES.astype(dtype):
-        agrees(tensor.absorb(x, tensor.expand(one, axes=(0,), sizes=(N,))), a, value, n=len(a))
-        agrees(tensor.absorb(tensor.expand(one, axes=(0,), sizes=(N,)), x), a, value, n=len(a))
+        agrees(tensor.multiply_no_nan(x, repeated), a, value, n=len(a))
+        agrees(tensor.multiply_no_nan(repeated, x), a, value, n=len(a))
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_absorb_of_single_numbers(dtype: str) -> None:
+def test_multiply_no_nan_of_single_numbers(dtype: str) -> None:
     for a, b in PAIRS.astype(dtype):
         x, y = given("x", dtype=dtype), given("y", dtype=dtype)
-        agrees(tensor.absorb(x, y), np.asarray(a), np.asarray(b))
+        agrees(tensor.multiply_no_nan(x, y), np.asarray(a), np.asarray(b))
 
 
 @pytest.mark.parametrize("size", [0, 1, 3])

@@ -21,8 +21,10 @@ from graphcore.ir.graph import Graph
 from graphcore.ir.literal import Literal
 from graphcore.ir.names import Hidden
 from graphcore.ir.node import OPS
+from graphcore.ir.op import RENAMED
 from graphcore.ir.provenance import Origin, basename, described_by
 from graphcore.ir.sizes import Size, maximum, minimum, unknown
+from graphcore.ops import tensor
 from tests.inspection.test_golden import logistic_regression
 from tests.random_programs.deriving import derived
 from tests.random_programs.running import built, results, tensors
@@ -160,6 +162,21 @@ def test_hidden_names_stay_hidden() -> None:
     for name in ("step", Hidden("step")):
         node = OPS["leaf.extent"](size=unknown(name), dtype=np.dtype("int64"), dims=())
         assert Graph.from_json(Graph((), (node,)).to_json()).outputs == (node,)
+
+
+def test_former_names_of_ops_are_read() -> None:
+    a = gc.tensor("a", "i").node
+    node = tensor.where_greater(tensor.multiply_no_nan(a, a), a, a)
+    graph = Graph((a,), (node,))
+    written, pickled = (
+        graph.to_json(),
+        pickle.dumps(graph, 0),
+    )  # names end at their line's end there
+    for former, name in RENAMED.items():
+        assert name in written
+        written = written.replace(name, former)
+        pickled = pickled.replace(name.encode(), former.encode())
+    assert Graph.from_json(written).outputs == pickle.loads(pickled).outputs == (node,)
 
 
 def test_the_text_is_enough() -> None:

@@ -118,10 +118,10 @@ ROWS: dict[str, Row] = {
         tensor.cummax, [[1.0, nan, 3]], [1.0, nan, nan], ALONG
     ),
     "a 0 absorbs all factors": Row(
-        tensor.absorb, [[0.0, 0.0, 2.0], [inf, nan, inf]], [0.0, 0, inf]
+        tensor.multiply_no_nan, [[0.0, 0.0, 2.0], [inf, nan, inf]], [0.0, 0, inf]
     ),
     "a tie is won by half": Row(
-        tensor.wins, [[4.0, 4, 4], [1.0, 2, 3], [2.0, 2, 2]], [0.0, 2, 4]
+        tensor.where_greater, [[4.0, 4, 4], [1.0, 2, 3], [2.0, 2, 2]], [0.0, 2, 4]
     ),
     "a factor of 0 forgets even infinity": Row(
         tensor.recurrence, [[0.5, 0.0, 2.0], [inf, 1.0, 1.0]], [inf, 1.0, 3], ALONG

@@ -117,9 +117,9 @@ EXAMPLES: dict[str, list[Node]] = {
         e.logical_or(FLAG, full(True, np.dtype("bool"), (2, 3))),
         e.logical_or(full(False, np.dtype("bool"), (2, 3)), FLAG),
     ],
-    "absorb_of_simple": [
-        tensor.absorb(X, full(-0.7, np.dtype("f8"), (2, 3))),
-        tensor.absorb(-X, Y),
+    "multiply_no_nan_of_simple": [
+        tensor.multiply_no_nan(X, full(-0.7, np.dtype("f8"), (2, 3))),
+        tensor.multiply_no_nan(-X, Y),
     ],
     "same_dtype": [
         cast(X, "float64"),

@@ -50,9 +50,9 @@ TENSOR: dict[str, Node] = {
         given("w", 3, 2, 2, 2, N), axes=(1, 2), sizes=(5, N + 1), strides=(3, 1), dilations=(1, 1)
     ),
     "concat": tensor.concat(X, Y, X, axis=1),
-    "absorb": tensor.absorb(X, Y),
-    "wins": tensor.wins(X, Y, X * Y),
-    "wins ties": tensor.wins(X, Y, Y),
+    "multiply_no_nan": tensor.multiply_no_nan(X, Y),
+    "where_greater": tensor.where_greater(X, Y, X * Y),
+    "where_greater ties": tensor.where_greater(X, Y, Y),
     "sum": tensor.sum_(CUBE, axes=(0, 2)),
     "prod": tensor.prod(CUBE, axis=1),
     "max": tensor.max_(CUBE, axes=(0, 2)),

@@ -31,7 +31,7 @@ MOVES = frozenset({
     *(elementwise.maximum, elementwise.minimum, elementwise.floor, elementwise.ceil),
     *(elementwise.rint, elementwise.trunc, elementwise.conjugate),
     *(tensor.expand, tensor.reshape, tensor.pack, tensor.transpose, tensor.slice_, tensor.embed),
-    *(tensor.windows, tensor.concat, tensor.max_, tensor.min_, tensor.wins, tensor.sort),
+    *(tensor.windows, tensor.concat, tensor.max_, tensor.min_, tensor.where_greater, tensor.sort),
     *(tensor.gather, tensor.put, tensor.scatter_max, tensor.scatter_min, tensor.overwrite),
     *(tensor.cummax, tensor.cummin),
 })  # fmt: skip

@@ -325,17 +325,17 @@ def where(b: Builder, node: Node, xs: Sequence[Value]) -> Value:
     return b.select(condition, cast(b, x, kind), cast(b, y, kind))
 
 
-def absorb(b: Builder, node: Node, xs: Sequence[Value]) -> Value:
+def multiply_no_nan(b: Builder, node: Node, xs: Sequence[Value]) -> Value:
     """x * factor, but x where that is 0 and the factor is not finite."""
     x, factor = [cast(b, v, kind_of(node)) for v in xs]
     if x.kind[0] not in "fc":
         return b.op("mul" if x.kind != "i1" else "and", x, factor)
     finite = rule_of(e.isfinite, x.kind)(b, factor)
-    absorbed = b.op("and", b.neither(nonzero(b, x)), b.neither(finite))
-    return b.select(absorbed, x, rule_of(e.multiply, x.kind)(b, x, factor))
+    kept = b.op("and", b.neither(nonzero(b, x)), b.neither(finite))
+    return b.select(kept, x, rule_of(e.multiply, x.kind)(b, x, factor))
 
 
-def wins(b: Builder, node: Node, xs: Sequence[Value]) -> Value:
+def where_greater(b: Builder, node: Node, xs: Sequence[Value]) -> Value:
     """`value` where x > y, half of it where they are equal, 0 elsewhere."""
     value, x, y = xs
     kinds = [cast(b, v, common(node)) for v in (x, y)]
@@ -356,7 +356,12 @@ def scaled(b: Builder, x: Value, factor: float) -> Value:
     return b.op("fmul", x, literal(factor, x.kind))
 
 
-OTHERS: dict[Op, Emit] = {e.cast: cast_to, e.where: where, t.absorb: absorb, t.wins: wins}
+OTHERS: dict[Op, Emit] = {
+    e.cast: cast_to,
+    e.where: where,
+    t.multiply_no_nan: multiply_no_nan,
+    t.where_greater: where_greater,
+}
 """Ops that no ufunc computes, of operands in kinds of their own."""
 
 CLASSES = {"i1": "b"}

@@ -17,7 +17,8 @@ SIMPLE = frozenset(
         *(e.minimum, e.equal, e.not_equal, e.less, e.less_equal, e.greater, e.greater_equal),
         *(e.logical_and, e.logical_or, e.logical_xor, e.logical_not, e.bitwise_and, e.bitwise_or),
         *(e.bitwise_xor, e.invert, e.isnan, e.isfinite, e.isinf, e.where, e.cast, e.real, e.imag),
-        *(e.conjugate, e.floor, e.ceil, e.trunc, e.rint, e.copysign, t.absorb, t.wins),
+        *(e.conjugate, e.floor, e.ceil, e.trunc, e.rint, e.copysign),
+        *(t.multiply_no_nan, t.where_greater),
         *(s.sigmoid_slope, s.tanh_slope),  # their exponential is rarely needed
     }
 )

@@ -400,8 +400,8 @@ INTO: dict[Op, Emit] = {
     elementwise.imag: routine("imag"),
     elementwise.cast: routine("cast"),
     elementwise.where: where,
-    tensor.wins: routine("wins"),
-    tensor.absorb: routine("absorb"),
+    tensor.where_greater: routine("where_greater"),
+    tensor.multiply_no_nan: routine("multiply_no_nan"),
     tensor.pack: lambda node, w, out: call(
         w.bind("pack", routines.pack), w.full(node.inputs[0]), out
     ),

@@ -172,19 +172,19 @@ def either(condition: Array, x: Array, y: Array, out: Array) -> Array:
     return out
 
 
-def wins(value: Array, x: Array, y: Array, out: Array) -> Array:
+def where_greater(value: Array, x: Array, y: Array, out: Array) -> Array:
     """`value` where x > y, half of it where they are tied, 0 elsewhere."""
     half = np.multiply(value, 0.5, dtype=value.dtype)
     np.copyto(out, np.where(np.greater(x, y), value, np.where(np.equal(x, y), half, 0)))
     return out
 
 
-def absorb(x: Array, factor: Array, out: Array) -> Array:
+def multiply_no_nan(x: Array, factor: Array, out: Array) -> Array:
     """`x` times `factor`, but `x` where that is 0, even if the factor is not finite there."""
     if (finite := np.isfinite(factor)).all():
         return np.multiply(x, factor, out)
-    absorbed = np.logical_and(np.equal(x, 0), np.logical_not(finite))
-    np.copyto(out, np.where(absorbed, x, np.multiply(x, factor)))  # `out` may be an operand
+    kept = np.logical_and(np.equal(x, 0), np.logical_not(finite))
+    np.copyto(out, np.where(kept, x, np.multiply(x, factor)))  # `out` may be an operand
     return out
 
 

@@ -73,8 +73,8 @@ FLOATS: dict[Op, str] = {
     elementwise.absolute: "abs({0})",
     elementwise.square: "{0} * {0}",
     elementwise.isnan: "{0} != {0}",
-    tensor.absorb: "{0} * {1} if {0} or {1} - {1} == 0 else {0}",
-    tensor.wins: "{0} if {1} > {2} else {0} * 0.5 if {1} == {2} else 0.0",
+    tensor.multiply_no_nan: "{0} * {1} if {0} or {1} - {1} == 0 else {0}",
+    tensor.where_greater: "{0} if {1} > {2} else {0} * 0.5 if {1} == {2} else 0.0",
 }
 INTEGERS = {op: FLOATS[op] for op in (elementwise.add, elementwise.subtract, elementwise.multiply)}
 LOGIC: dict[Op, str] = {

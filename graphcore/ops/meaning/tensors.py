@@ -206,8 +206,12 @@ TENSORS: dict[Op, Callable[..., Any]] = {
     tensor.prod: np.prod,
     tensor.max_: extreme(np.max, -1),
     tensor.min_: extreme(np.min, 1),
-    tensor.wins: lambda value, x, y: np.where(x > y, value, np.where(x == y, value / 2, 0)),
-    tensor.absorb: lambda x, factor: np.where((x == 0) & ~np.isfinite(factor), x, x * factor),
+    tensor.where_greater: lambda value, x, y: np.where(
+        x > y, value, np.where(x == y, value / 2, 0)
+    ),
+    tensor.multiply_no_nan: lambda x, factor: np.where(
+        (x == 0) & ~np.isfinite(factor), x, x * factor
+    ),
     tensor.norm: norm,
     tensor.any_: lambda x, axes: np.any(x, axes),
     tensor.all_: lambda x, axes: np.all(x, axes),

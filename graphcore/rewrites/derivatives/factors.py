@@ -197,7 +197,7 @@ def turn_vjp(node: Node, ct: Node) -> tuple[Node, Node]:
     gap = node.inputs[1]
     other = autodiff.turn(ct, gap, back=not node.attrs["back"])
     share, quotient = (node, other) if node.attrs["back"] else (other, node)
-    return other, -tensor.absorb(share, quotient)
+    return other, -tensor.multiply_no_nan(share, quotient)
 
 
 def quotient(node: Node, x: Node, gap: Node) -> Node:

@@ -159,7 +159,7 @@ def bends(node: Node, varying: Sequence[int], parts: Parts) -> bool:
     moving = [node.inputs[i] for i in varying]
     if not all(of_floats(x.type) for x in (node, *moving)):
         return True
-    if node.op in (tensor.wins, tensor.absorb):
+    if node.op in (tensor.where_greater, tensor.multiply_no_nan):
         return varying != [0]  # the others are compared, or factors
     if node.op in TRANSPOSE:
         return False
@@ -227,9 +227,9 @@ def growth(node: Node, given: Sequence[Varies], bend: Node | None) -> Power:
 
 def of_powers(node: Node, powers: Sequence[Power]) -> Power | None:
     """The power by which an op's result grows, if its float operands grow by these; if known."""
-    if node.op is tensor.wins:
+    if node.op is tensor.where_greater:
         return powers[0]
-    if Trait.PRODUCT in node.op.traits or node.op in (ops.multiply, tensor.absorb):
+    if Trait.PRODUCT in node.op.traits or node.op in (ops.multiply, tensor.multiply_no_nan):
         return product(powers)
     if node.op is ops.divide:
         return product([powers[0], raise_power(powers[1], Fraction(-1))])

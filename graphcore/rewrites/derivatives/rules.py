@@ -33,13 +33,13 @@ from .positions import scatter_extreme_vjp, scatter_prod_vjp
 Vjp: TypeAlias = Callable[[Node, Node], "tuple[Node | None, ...]"]
 
 
-def wins_vjp(node: Node, ct: Node) -> tuple[Node | None, ...]:
+def where_greater_vjp(node: Node, ct: Node) -> tuple[Node | None, ...]:
     """Linear in the value; constant, except for jumps, in the operands compared"""
     _, x, y = node.inputs
-    return tensor.wins(ct, x, y), None, None
+    return tensor.where_greater(ct, x, y), None, None
 
 
-def absorb_vjp(node: Node, ct: Node) -> tuple[Node, Node]:
+def multiply_no_nan_vjp(node: Node, ct: Node) -> tuple[Node, Node]:
     """That of the product, and 0 where x is 0 at a factor that is not finite"""
     x, factor = node.inputs
     counts = elementwise.logical_or(
@@ -210,8 +210,8 @@ def vecdot_vjp(node: Node, ct: Node) -> tuple[Node, Node]:
 
 
 MIXING: dict[Op, Vjp] = {
-    tensor.wins: wins_vjp,
-    tensor.absorb: absorb_vjp,
+    tensor.where_greater: where_greater_vjp,
+    tensor.multiply_no_nan: multiply_no_nan_vjp,
     tensor.max_: extreme_vjp,
     tensor.min_: extreme_vjp,
     tensor.scatter_max: scatter_extreme_vjp,

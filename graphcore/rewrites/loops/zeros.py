@@ -94,7 +94,7 @@ class Zeros(Forward[Sign]):
                 return [first[0] if min(first) else Sign.NOTHING]
             case elementwise.negative:
                 return [min(*first, Sign.ZERO)]
-            case tensor.absorb:
+            case tensor.multiply_no_nan:
                 return [min(first[0], Sign.ZERO)]
             case elementwise.multiply:
                 x, y = node.inputs

@@ -222,19 +222,19 @@ def test_where(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "complex128"])
-def test_absorb_and_wins(dtype: str) -> None:
+def test_multiply_no_nan_and_where_greater(dtype: str) -> None:
     x, y = operands((np.dtype(dtype),) * 2)
     z = operands((np.dtype(dtype),))[0][: len(x)]
     z = np.concatenate([z, np.ones(len(x) - len(z), dtype)])
     names = [given(name, x.dtype) for name in "zxy"]
     with np.errstate(all="ignore"):
-        absorbed = (x == 0) & ~np.isfinite(y)
-        wanted = np.where(absorbed, x, x * y)
-        found = run_node(tensor.absorb(*names[1:]), x, y)
+        kept = (x == 0) & ~np.isfinite(y)
+        wanted = np.where(kept, x, x * y)
+        found = run_node(tensor.multiply_no_nan(*names[1:]), x, y)
         assert np.nanmax(np.where(np.isfinite(wanted), distance(found, wanted), 0)) <= 4
-        np.testing.assert_array_equal(found[absorbed], x[absorbed])
+        np.testing.assert_array_equal(found[kept], x[kept])
         wanted = np.where(x > y, z, np.where(x == y, z * z.dtype.type(0.5), z.dtype.type(0)))
-        np.testing.assert_array_equal(run_node(tensor.wins(*names), z, x, y), wanted)
+        np.testing.assert_array_equal(run_node(tensor.where_greater(*names), z, x, y), wanted)
 
 
 HOST = {
