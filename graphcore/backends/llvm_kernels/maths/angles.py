@@ -7,29 +7,8 @@ from typing import NamedTuple
 
 from graphcore.backends.llvm_kernels.builder import Builder, Value, integer, real, type_of
 
+from . import floats as fp
 from .exponential import SHIFT
-from .pairs import (
-    INF,
-    NAN,
-    Pair,
-    add,
-    bits_of,
-    chosen,
-    constant_pair,
-    copysign,
-    div,
-    equal,
-    fabs,
-    fma,
-    less,
-    mul,
-    neg,
-    pair_product,
-    polynomial,
-    quick_sum,
-    sub,
-    sum_of,
-)
 
 QUARTER = 1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33
 """pi / 2 as a sum"""
@@ -75,11 +54,11 @@ class Angle(NamedTuple):
     """x = n pi / 2 + rest, where |rest| <= pi / 4."""
 
     n: Value
-    rest: Pair
+    rest: fp.Pair
 
 
 def reduced(b: Builder, x: Value) -> Angle:
-    large = b.op("fcmp uge", fabs(b, x), real(2.0**30))
+    large = b.op("fcmp uge", fp.fabs(b, x), real(2.0**30))
     near = reduced_near(b, b.select(large, real(0.0), x))
 
     def far() -> list[Value]:
@@ -87,7 +66,7 @@ def reduced(b: Builder, x: Value) -> Angle:
         return [b.select(large, p, q) for p, q in zip(flat(other), flat(near), strict=True)]
 
     n, high, low = b.branch(b.any_lane(large), far, lambda: flat(near))
-    return Angle(n, Pair(high, low))
+    return Angle(n, fp.Pair(high, low))
 
 
 def flat(x: Angle) -> list[Value]:
@@ -96,19 +75,19 @@ def flat(x: Angle) -> list[Value]:
 
 def reduced_near(b: Builder, x: Value) -> Angle:
     """The angle of |x| < 2^30, with pi / 2 in three parts: `first` and `left` are exact."""
-    shifted = fma(b, x, real(2 / math.pi), real(SHIFT))
-    whole = neg(b, sub(b, shifted, real(SHIFT)))
-    first = fma(b, whole, real(QUARTER[0]), x)
-    second = mul(b, whole, real(QUARTER[1]))
-    left = fma(b, whole, real(QUARTER[1]), neg(b, second))
-    rest = sum_of(b, first, second)
-    low = add(b, rest.low, fma(b, whole, real(QUARTER[2]), left))
-    return Angle(bits_of(b, shifted), quick_sum(b, rest.high, low))
+    shifted = fp.fma(b, x, real(2 / math.pi), real(SHIFT))
+    whole = b.negative(fp.sub(b, shifted, real(SHIFT)))
+    first = fp.fma(b, whole, real(QUARTER[0]), x)
+    second = fp.mul(b, whole, real(QUARTER[1]))
+    left = fp.fma(b, whole, real(QUARTER[1]), b.negative(second))
+    rest = fp.sum_of(b, first, second)
+    low = fp.add(b, rest.low, fp.fma(b, whole, real(QUARTER[2]), left))
+    return Angle(fp.bits_of(b, shifted), fp.quick_sum(b, rest.high, low))
 
 
 def reduced_far(b: Builder, x: Value) -> Angle:
     """Of any float m 2^e, after Payne and Hanek: by those bits of 2 / pi that matter."""
-    bits = bits_of(b, x)
+    bits = fp.bits_of(b, x)
     exponent = b.op("and", b.op("lshr", bits, integer(52)), integer(2047))
     hidden = b.op("or", b.op("and", bits, integer(2**52 - 1)), integer(2**52))
     start = b.call("smax", b.op("sub", exponent, integer(1075 - 62)), integer(0))
@@ -127,14 +106,14 @@ def reduced_far(b: Builder, x: Value) -> Angle:
     part = b.op("sub", first, b.op("shl", n, integer(62)))
     high = b.convert("sitofp", part, "f64")
     left = b.op("sub", part, b.convert("fptosi", high, "i64"))
-    low = mul(b, b.convert("sitofp", left, "f64"), real(2.0**-62))
-    low = fma(b, b.convert("uitofp", second, "f64"), real(2.0**-126), low)
-    fraction = sum_of(b, mul(b, high, real(2.0**-62)), low)
-    rest = pair_product(b, fraction, constant_pair(*QUARTER[:2]))
+    low = fp.mul(b, b.convert("sitofp", left, "f64"), real(2.0**-62))
+    low = fp.fma(b, b.convert("uitofp", second, "f64"), real(2.0**-126), low)
+    fraction = fp.sum_of(b, fp.mul(b, high, real(2.0**-62)), low)
+    rest = fp.pair_product(b, fraction, fp.constant_pair(*QUARTER[:2]))
     minus = b.op("icmp slt", bits, integer(0))
     return Angle(
         b.select(minus, b.op("sub", integer(0), n), n),
-        Pair(*[b.select(minus, neg(b, y), y) for y in rest]),
+        fp.Pair(*[b.select(minus, b.negative(y), y) for y in rest]),
     )
 
 
@@ -164,22 +143,24 @@ def high_product(b: Builder, x: Value, y: Value) -> Value:
     return b.op("add", top, b.op("lshr", second, half))
 
 
-def sine(b: Builder, x: Pair) -> Pair:
+def sine(b: Builder, x: fp.Pair) -> fp.Pair:
     """The sine of |x| <= pi / 4."""
-    z = mul(b, x.high, x.high)
-    correction = fma(b, mul(b, z, real(-0.5)), x.low, x.low)
-    return quick_sum(b, x.high, fma(b, mul(b, x.high, z), polynomial(b, z, *SINE), correction))
+    z = fp.mul(b, x.high, x.high)
+    correction = fp.fma(b, fp.mul(b, z, real(-0.5)), x.low, x.low)
+    return fp.quick_sum(
+        b, x.high, fp.fma(b, fp.mul(b, x.high, z), fp.polynomial(b, z, *SINE), correction)
+    )
 
 
-def cosine(b: Builder, x: Pair) -> Pair:
+def cosine(b: Builder, x: fp.Pair) -> fp.Pair:
     """The cosine of |x| <= pi / 4."""
-    z = mul(b, x.high, x.high)
-    lost = fma(b, x.high, x.high, neg(b, z))
-    half = mul(b, z, real(-0.5))
-    top = quick_sum(b, real(1.0), half)
-    low = fma(b, mul(b, z, z), polynomial(b, z, *COSINE), mul(b, lost, real(-0.5)))
-    low = fma(b, neg(b, x.high), x.low, low)
-    return quick_sum(b, top.high, add(b, top.low, low))
+    z = fp.mul(b, x.high, x.high)
+    lost = fp.fma(b, x.high, x.high, b.negative(z))
+    half = fp.mul(b, z, real(-0.5))
+    top = fp.quick_sum(b, real(1.0), half)
+    low = fp.fma(b, fp.mul(b, z, z), fp.polynomial(b, z, *COSINE), fp.mul(b, lost, real(-0.5)))
+    low = fp.fma(b, b.negative(x.high), x.low, low)
+    return fp.quick_sum(b, top.high, fp.add(b, top.low, low))
 
 
 def is_odd(b: Builder, n: Value) -> Value:
@@ -191,20 +172,20 @@ def signed(b: Builder, y: Value, n: Value, shift: int) -> Value:
     if shift:
         n = b.op("add", n, integer(shift))
     bit = b.op("shl", b.op("and", n, integer(2)), integer(62))
-    return b.convert("bitcast", b.op("xor", bits_of(b, y), bit), "f64")
+    return b.convert("bitcast", b.op("xor", fp.bits_of(b, y), bit), "f64")
 
 
 def sin(b: Builder, x: Value) -> Value:
     n, rest = reduced(b, x)
     y = signed(b, b.select(is_odd(b, n), cosine(b, rest).high, sine(b, rest).high), n, 0)
-    y = b.select(less(b, fabs(b, x), real(2.0**-26)), x, y)
-    return b.select(less(b, fabs(b, x), INF), y, NAN)
+    y = b.select(fp.less(b, fp.fabs(b, x), real(2.0**-26)), x, y)
+    return b.select(fp.less(b, fp.fabs(b, x), fp.INF), y, fp.NAN)
 
 
 def cos(b: Builder, x: Value) -> Value:
     n, rest = reduced(b, x)
     y = signed(b, b.select(is_odd(b, n), sine(b, rest).high, cosine(b, rest).high), n, 1)
-    return b.select(less(b, fabs(b, x), INF), y, NAN)
+    return b.select(fp.less(b, fp.fabs(b, x), fp.INF), y, fp.NAN)
 
 
 def tan(b: Builder, x: Value) -> Value:
@@ -212,113 +193,115 @@ def tan(b: Builder, x: Value) -> Value:
     odd, top, below = is_odd(b, n), sine(b, rest), cosine(b, rest)
     high, low = b.select(odd, below.high, top.high), b.select(odd, below.low, top.low)
     by, by_low = b.select(odd, top.high, below.high), b.select(odd, top.low, below.low)
-    inverse = div(b, real(1.0), by)
-    y = mul(b, high, inverse)
-    left = add(b, fma(b, neg(b, y), by, high), fma(b, neg(b, y), by_low, low))
-    y = fma(b, left, inverse, y)
-    y = b.select(odd, neg(b, y), y)
-    y = b.select(less(b, fabs(b, x), real(2.0**-27)), x, y)
-    return b.select(less(b, fabs(b, x), INF), y, NAN)
+    inverse = fp.div(b, real(1.0), by)
+    y = fp.mul(b, high, inverse)
+    left = fp.add(b, fp.fma(b, b.negative(y), by, high), fp.fma(b, b.negative(y), by_low, low))
+    y = fp.fma(b, left, inverse, y)
+    y = b.select(odd, b.negative(y), y)
+    y = b.select(fp.less(b, fp.fabs(b, x), real(2.0**-27)), x, y)
+    return b.select(fp.less(b, fp.fabs(b, x), fp.INF), y, fp.NAN)
 
 
 # ---- inverses
 
 
-def arctan_of(b: Builder, num: Value, den: Value) -> Pair:
+def arctan_of(b: Builder, num: Value, den: Value) -> fp.Pair:
     """The angle whose tangent is num / den, for 0 <= num <= den and den > 0."""
-    steep = b.op("fcmp ogt", num, mul(b, den, real(0.41421356237309503)))
-    difference, total = sum_of(b, num, neg(b, den)), sum_of(b, den, num)
+    steep = b.op("fcmp ogt", num, fp.mul(b, den, real(0.41421356237309503)))
+    difference, total = fp.sum_of(b, num, b.negative(den)), fp.sum_of(b, den, num)
     top = b.select(steep, difference.high, num)
     top_low = b.select(steep, difference.low, real(0.0))
     by = b.select(steep, total.high, den)
     by_low = b.select(steep, total.low, real(0.0))
-    t = div(b, top, by)
-    left = add(b, fma(b, neg(b, t), by, top), fma(b, neg(b, t), by_low, top_low))
-    t_low = div(b, left, by)
-    z = mul(b, t, t)
-    tail = fma(b, mul(b, t, z), polynomial(b, z, *ARCTANGENT), t_low)
+    t = fp.div(b, top, by)
+    left = fp.add(b, fp.fma(b, b.negative(t), by, top), fp.fma(b, b.negative(t), by_low, top_low))
+    t_low = fp.div(b, left, by)
+    z = fp.mul(b, t, t)
+    tail = fp.fma(b, fp.mul(b, t, z), fp.polynomial(b, z, *ARCTANGENT), t_low)
     base = b.select(steep, real(EIGHTH[0]), real(0.0))
-    found = quick_sum(b, base, t)
-    tail = add(b, tail, add(b, found.low, b.select(steep, real(EIGHTH[1]), real(0.0))))
-    return quick_sum(b, found.high, tail)
+    found = fp.quick_sum(b, base, t)
+    tail = fp.add(b, tail, fp.add(b, found.low, b.select(steep, real(EIGHTH[1]), real(0.0))))
+    return fp.quick_sum(b, found.high, tail)
 
 
-def less_than_quarter(b: Builder, x: Pair, c: float = 1.0) -> Pair:
+def less_than_quarter(b: Builder, x: fp.Pair, c: float = 1.0) -> fp.Pair:
     """c pi / 2 - x"""
-    total = quick_sum(b, real(c * QUARTER[0]), neg(b, x.high))
-    return quick_sum(b, total.high, add(b, total.low, sub(b, real(c * QUARTER[1]), x.low)))
+    total = fp.quick_sum(b, real(c * QUARTER[0]), b.negative(x.high))
+    return fp.quick_sum(b, total.high, fp.add(b, total.low, fp.sub(b, real(c * QUARTER[1]), x.low)))
 
 
 def arctan(b: Builder, x: Value) -> Value:
-    a = fabs(b, x)
+    a = fp.fabs(b, x)
     above = b.op("fcmp ogt", a, real(1.0))
-    size = b.select(less(b, a, real(2.0**100)), a, real(2.0**100))
+    size = b.select(fp.less(b, a, real(2.0**100)), a, real(2.0**100))
     y = arctan_of(b, b.select(above, real(1.0), size), b.select(above, size, real(1.0)))
     found = b.select(above, less_than_quarter(b, y).high, y.high)
-    found = b.select(less(b, a, real(2.0**-27)), a, found)
+    found = b.select(fp.less(b, a, real(2.0**-27)), a, found)
     found = b.select(b.op("fcmp uno", x, x), a, found)
-    return copysign(b, found, x)
+    return fp.copysign(b, found, x)
 
 
 def arctan2(b: Builder, y: Value, x: Value) -> Value:
-    a, c = fabs(b, y), fabs(b, x)
+    a, c = fp.fabs(b, y), fp.fabs(b, x)
     steep = b.op("fcmp ogt", a, c)
     large, small = b.select(steep, a, c), b.select(steep, c, a)
-    endless = equal(b, large, INF)
-    both = b.op("and", endless, equal(b, small, INF))
-    tiny = less(b, large, real(2.0**-500))
+    endless = fp.equal(b, large, fp.INF)
+    both = b.op("and", endless, fp.equal(b, small, fp.INF))
+    tiny = fp.less(b, large, real(2.0**-500))
     scale = b.select(tiny, real(2.0**500), real(2.0**-100))
-    num = b.select(both, real(1.0), mul(b, small, scale))
-    den = b.select(both, real(1.0), mul(b, large, scale))
+    num = b.select(both, real(1.0), fp.mul(b, small, scale))
+    den = b.select(both, real(1.0), fp.mul(b, large, scale))
     num = b.select(b.op("and", endless, b.neither(both)), real(0.0), num)
-    den = b.select(b.op("or", endless, equal(b, large, real(0.0))), real(1.0), den)
+    den = b.select(b.op("or", endless, fp.equal(b, large, real(0.0))), real(1.0), den)
     # What is lost below 2^-900 of the larger one is less than the result shows, but where it is
     # the result: there the quotient itself is it.
     angle = arctan_of(b, num, den)
-    plain = div(b, small, b.select(equal(b, large, real(0.0)), real(1.0), large))
-    angle_is_ratio = less(b, plain, real(2.0**-30))
+    plain = fp.div(b, small, b.select(fp.equal(b, large, real(0.0)), real(1.0), large))
+    angle_is_ratio = fp.less(b, plain, real(2.0**-30))
     high = b.select(angle_is_ratio, plain, angle.high)
     high = b.select(endless, angle.high, high)
     low = b.select(angle_is_ratio, real(0.0), angle.low)
-    turned = less_than_quarter(b, Pair(high, low))
-    first = Pair(b.select(steep, turned.high, high), b.select(steep, turned.low, low))
-    left = b.op("icmp slt", bits_of(b, x), integer(0))
+    turned = less_than_quarter(b, fp.Pair(high, low))
+    first = fp.Pair(b.select(steep, turned.high, high), b.select(steep, turned.low, low))
+    left = b.op("icmp slt", fp.bits_of(b, x), integer(0))
     back = less_than_quarter(b, first, 2.0)
     found = b.select(left, back.high, first.high)
-    found = b.select(b.op("fcmp uno", x, y), NAN, found)
-    return copysign(b, found, y)
+    found = b.select(b.op("fcmp uno", x, y), fp.NAN, found)
+    return fp.copysign(b, found, y)
 
 
-def arcsin_parts(b: Builder, a: Value) -> tuple[Value, Pair]:
+def arcsin_parts(b: Builder, a: Value) -> tuple[Value, fp.Pair]:
     """Whether a > 1/2, and then arcsin(sqrt((1 - a) / 2)), else arcsin(a)."""
     large = b.op("fcmp ogt", a, real(0.5))
-    half = mul(b, sub(b, real(1.0), a), real(0.5))
+    half = fp.mul(b, fp.sub(b, real(1.0), a), real(0.5))
     root = b.call("sqrt", half)
-    left = fma(b, neg(b, root), root, half)
+    left = fp.fma(b, b.negative(root), root, half)
     safe = b.select(b.op("fcmp ogt", root, real(0.0)), root, real(1.0))
-    root_low = div(b, mul(b, left, real(0.5)), safe)
-    z = b.select(large, half, mul(b, a, a))
+    root_low = fp.div(b, fp.mul(b, left, real(0.5)), safe)
+    z = b.select(large, half, fp.mul(b, a, a))
     s = b.select(large, root, a)
     low = b.select(large, root_low, real(0.0))
-    return large, quick_sum(b, s, fma(b, mul(b, s, z), polynomial(b, z, *ARCSINE), low))
+    return large, fp.quick_sum(b, s, fp.fma(b, fp.mul(b, s, z), fp.polynomial(b, z, *ARCSINE), low))
 
 
 def arcsin(b: Builder, x: Value) -> Value:
-    a = fabs(b, x)
+    a = fp.fabs(b, x)
     large, part = arcsin_parts(b, a)
-    twice = Pair(add(b, part.high, part.high), add(b, part.low, part.low))
+    twice = fp.Pair(fp.add(b, part.high, part.high), fp.add(b, part.low, part.low))
     found = b.select(large, less_than_quarter(b, twice).high, part.high)
-    found = b.select(less(b, a, real(2.0**-27)), a, found)
-    return copysign(b, b.select(b.op("fcmp ole", a, real(1.0)), found, NAN), x)
+    found = b.select(fp.less(b, a, real(2.0**-27)), a, found)
+    return fp.copysign(b, b.select(b.op("fcmp ole", a, real(1.0)), found, fp.NAN), x)
 
 
 def arccos(b: Builder, x: Value) -> Value:
-    a = fabs(b, x)
+    a = fp.fabs(b, x)
     large, part = arcsin_parts(b, a)
-    minus = less(b, x, real(0.0))
-    twice = Pair(add(b, part.high, part.high), add(b, part.low, part.low))
+    minus = fp.less(b, x, real(0.0))
+    twice = fp.Pair(fp.add(b, part.high, part.high), fp.add(b, part.low, part.low))
     far = less_than_quarter(b, twice, 2.0).high
-    signed_part = Pair(copysign(b, part.high, x), mul(b, part.low, copysign(b, real(1.0), x)))
+    signed_part = fp.Pair(
+        fp.copysign(b, part.high, x), fp.mul(b, part.low, fp.copysign(b, real(1.0), x))
+    )
     near = less_than_quarter(b, signed_part).high
-    found = chosen(b, near, [(large, b.select(minus, far, twice.high))])
-    return b.select(b.op("fcmp ole", a, real(1.0)), found, NAN)
+    found = fp.chosen(b, near, [(large, b.select(minus, far, twice.high))])
+    return b.select(b.op("fcmp ole", a, real(1.0)), found, fp.NAN)

@@ -11,26 +11,7 @@ from typing import NamedTuple
 
 from graphcore.backends.llvm_kernels.builder import Builder, Value, integer, real
 
-from .pairs import (
-    INF,
-    Pair,
-    add,
-    bits_of,
-    clamp,
-    copysign,
-    div,
-    fabs,
-    float_of,
-    fma,
-    less,
-    mul,
-    neg,
-    polynomial,
-    power_of_two,
-    quick_sum,
-    sub,
-    sum_of,
-)
+from . import floats as fp
 
 SHIFT = 1.5 * 2**52
 """Added to a float it leaves the nearest integer, in the last bits."""
@@ -82,37 +63,39 @@ ODD = (
 def nearest(b: Builder, x: Value, factor: float) -> tuple[Value, Value]:
     """The integer nearest to x * factor, as a float and in the last bits of an integer."""
     shift = real(SHIFT if x.kind == "f64" else SHORT_SHIFT, x.kind)
-    shifted = fma(b, x, real(factor, x.kind), shift)
-    return sub(b, shifted, shift), bits_of(b, shifted)
+    shifted = fp.fma(b, x, real(factor, x.kind), shift)
+    return fp.sub(b, shifted, shift), fp.bits_of(b, shifted)
 
 
 def reduced(b: Builder, x: Value) -> tuple[Value, Value]:
     """n in the last bits, and r, where x = n log(2) + r."""
     whole, n = nearest(b, x, 1 / math.log(2))
-    r = fma(b, whole, real(-LOG_2[0]), x)
-    return n, fma(b, whole, real(-LOG_2[1]), r)
+    r = fp.fma(b, whole, real(-LOG_2[0]), x)
+    return n, fp.fma(b, whole, real(-LOG_2[1]), r)
 
 
-def remainder(b: Builder, x: Value, low: Value | None = None) -> tuple[Value, Pair]:
+def remainder(b: Builder, x: Value, low: Value | None = None) -> tuple[Value, fp.Pair]:
     """n and r, where x + low = n log(2) + r."""
     whole, n = nearest(b, x, 1 / math.log(2))
-    high = fma(b, whole, real(-LOG_2[0]), x)
-    r = fma(b, whole, real(-LOG_2[1]), high)
-    lost = fma(b, whole, real(-LOG_2[1]), sub(b, high, r))
-    return n, Pair(r, lost if low is None else add(b, lost, low))
+    high = fp.fma(b, whole, real(-LOG_2[0]), x)
+    r = fp.fma(b, whole, real(-LOG_2[1]), high)
+    lost = fp.fma(b, whole, real(-LOG_2[1]), fp.sub(b, high, r))
+    return n, fp.Pair(r, lost if low is None else fp.add(b, lost, low))
 
 
-def less_one(b: Builder, r: Pair) -> Pair:
+def less_one(b: Builder, r: fp.Pair) -> fp.Pair:
     """e^r - 1"""
-    part = quick_sum(b, r.high, mul(b, mul(b, r.high, r.high), polynomial(b, r.high, *TAIL)))
-    return Pair(part.high, fma(b, r.low, add(b, part.high, real(1.0)), part.low))
+    part = fp.quick_sum(
+        b, r.high, fp.mul(b, fp.mul(b, r.high, r.high), fp.polynomial(b, r.high, *TAIL))
+    )
+    return fp.Pair(part.high, fp.fma(b, r.low, fp.add(b, part.high, real(1.0)), part.low))
 
 
 def scaled(b: Builder, x: Value, n: Value) -> Value:
     """x * 2^n, in two steps: 2^n itself may be no float. n is in the last bits."""
     half = b.op("lshr", n, integer(1, n.kind))
-    first = mul(b, x, power_of_two(b, half))
-    return mul(b, first, power_of_two(b, b.op("sub", n, half)))
+    first = fp.mul(b, x, fp.power_of_two(b, half))
+    return fp.mul(b, first, fp.power_of_two(b, b.op("sub", n, half)))
 
 
 def raised(b: Builder, x: Value, n: Value, low: Value) -> Value:
@@ -121,9 +104,9 @@ def raised(b: Builder, x: Value, n: Value, low: Value) -> Value:
     n is in the last bits: it is added to the exponent, as 2^n itself may be no float.
     """
     up = b.select(low, b.op("add", n, integer(128)), n)
-    y = b.op("add", bits_of(b, x), b.op("shl", up, integer(52)))
+    y = b.op("add", fp.bits_of(b, x), b.op("shl", up, integer(52)))
     y = b.convert("bitcast", y, "f64")
-    return b.select(low, mul(b, y, real(2.0**-128)), y)
+    return b.select(low, fp.mul(b, y, real(2.0**-128)), y)
 
 
 def multiplied(
@@ -135,13 +118,13 @@ def multiplied(
     """
 
     def far() -> Sequence[Value]:
-        y = raised(b, total, n, less(b, x, real(-near)))
-        y = b.select(less(b, x, real(least)), real(0.0), y)
-        return [b.select(b.op("fcmp ole", x, real(most)), y, mul(b, x, INF))]
+        y = raised(b, total, n, fp.less(b, x, real(-near)))
+        y = b.select(fp.less(b, x, real(least)), real(0.0), y)
+        return [b.select(b.op("fcmp ole", x, real(most)), y, fp.mul(b, x, fp.INF))]
 
     def plain() -> Sequence[Value]:
-        up = b.op("add", bits_of(b, total), b.op("shl", n, integer(52)))
-        return [float_of(b, up)]
+        up = b.op("add", fp.bits_of(b, total), b.op("shl", n, integer(52)))
+        return [fp.float_of(b, up)]
 
     outside = b.neither(less_than(b, x, near))
     return b.branch(b.any_lane(outside), far, plain)[0]
@@ -150,68 +133,68 @@ def multiplied(
 def exp(b: Builder, x: Value) -> Value:
     """Where it is beyond all floats it is infinite, or nan where x is."""
     n, r = reduced(b, x)
-    part = fma(b, mul(b, r, r), polynomial(b, r, *MIDDLE_TAIL), r)
-    return multiplied(b, add(b, part, real(1.0)), n, x, 600.0, -746.0, 709.782712893384)
+    part = fp.fma(b, fp.mul(b, r, r), fp.polynomial(b, r, *MIDDLE_TAIL), r)
+    return multiplied(b, fp.add(b, part, real(1.0)), n, x, 600.0, -746.0, 709.782712893384)
 
 
-def exp_of_pair(b: Builder, x: Pair) -> tuple[Pair, Value]:
+def exp_of_pair(b: Builder, x: fp.Pair) -> tuple[fp.Pair, Value]:
     """e^x as a pair from 0.7 to 1.42, and the power of two it is to be scaled by."""
     n, r = remainder(b, x.high, x.low)
     part = less_one(b, r)
-    total = quick_sum(b, real(1.0), part.high)
-    return Pair(total.high, add(b, total.low, part.low)), n
+    total = fp.quick_sum(b, real(1.0), part.high)
+    return fp.Pair(total.high, fp.add(b, total.low, part.low)), n
 
 
 def exp2(b: Builder, x: Value) -> Value:
     """As e^r, where what the product r with log(2) loses is added."""
     whole, n = nearest(b, x, 1.0)
-    left = sub(b, x, whole)
-    r = mul(b, left, real(LOG_2_PAIR[0]))
-    lost = fma(b, left, real(LOG_2_PAIR[0]), neg(b, r))
-    lost = fma(b, left, real(LOG_2_PAIR[1]), lost)
-    part = add(b, r, fma(b, mul(b, r, r), polynomial(b, r, *MIDDLE_TAIL), lost))
+    left = fp.sub(b, x, whole)
+    r = fp.mul(b, left, real(LOG_2_PAIR[0]))
+    lost = fp.fma(b, left, real(LOG_2_PAIR[0]), b.negative(r))
+    lost = fp.fma(b, left, real(LOG_2_PAIR[1]), lost)
+    part = fp.add(b, r, fp.fma(b, fp.mul(b, r, r), fp.polynomial(b, r, *MIDDLE_TAIL), lost))
     most = math.nextafter(1024.0, 0.0)
-    return multiplied(b, add(b, part, real(1.0)), n, x, 900.0, -1080.0, most)
+    return multiplied(b, fp.add(b, part, real(1.0)), n, x, 900.0, -1080.0, most)
 
 
-def half_expm1(b: Builder, x: Value) -> Pair:
+def half_expm1(b: Builder, x: Value) -> fp.Pair:
     """(e^x - 1) / 2 for x from -40 to 710.5; quarters have powers of two that are floats."""
     n, r = remainder(b, x)
     part = less_one(b, r)
-    scale = power_of_two(b, b.op("sub", n, integer(2)))
-    total = sum_of(b, sub(b, scale, real(0.25)), mul(b, scale, part.high))
-    total = quick_sum(b, total.high, fma(b, scale, part.low, total.low))
-    return Pair(add(b, total.high, total.high), add(b, total.low, total.low))
+    scale = fp.power_of_two(b, b.op("sub", n, integer(2)))
+    total = fp.sum_of(b, fp.sub(b, scale, real(0.25)), fp.mul(b, scale, part.high))
+    total = fp.quick_sum(b, total.high, fp.fma(b, scale, part.low, total.low))
+    return fp.Pair(fp.add(b, total.high, total.high), fp.add(b, total.low, total.low))
 
 
 def expm1(b: Builder, x: Value) -> Value:
-    half = half_expm1(b, clamp(b, x, -40.0, 709.79))
-    y = add(b, half.high, half.high)
-    y = b.select(b.op("fcmp ogt", x, real(709.782712893384)), INF, y)
+    half = half_expm1(b, fp.clamp(b, x, -40.0, 709.79))
+    y = fp.add(b, half.high, half.high)
+    y = b.select(b.op("fcmp ogt", x, real(709.782712893384)), fp.INF, y)
     return b.select(less_than(b, x, 2.0**-1020), x, y)
 
 
 def less_than(b: Builder, x: Value, limit: float) -> Value:
-    return b.op("fcmp olt", fabs(b, x), real(limit))
+    return b.op("fcmp olt", fp.fabs(b, x), real(limit))
 
 
 def odd(b: Builder, x: Value, square: Value, coefficients: Sequence[float]) -> Value:
     """x + x^3 p(x^2)"""
-    return fma(b, mul(b, x, square), polynomial(b, square, *coefficients), x)
+    return fp.fma(b, fp.mul(b, x, square), fp.polynomial(b, square, *coefficients), x)
 
 
 def tanh(b: Builder, x: Value) -> Value:
     """x + x^3 p(x^2) near 0, else 1 - 2 / (e^2|x| + 1)."""
-    size = fabs(b, x)
+    size = fp.fabs(b, x)
     size = b.select(b.op("fcmp ogt", size, real(20.0)), real(20.0), size)
-    near = odd(b, size, mul(b, size, size), TANGENT)
+    near = odd(b, size, fp.mul(b, size, size), TANGENT)
     whole, n = nearest(b, size, 2 / math.log(2))
-    r = fma(b, whole, real(-LOG_2[1] / 2), fma(b, whole, real(-LOG_2[0] / 2), size))
-    part = fma(b, mul(b, r, r), polynomial(b, r, *TWICE), add(b, r, r))
-    scale = power_of_two(b, n)
-    below = add(b, fma(b, part, scale, scale), real(1.0))
-    far = sub(b, real(1.0), div(b, real(2.0), below))
-    return copysign(b, b.select(b.op("fcmp ogt", size, real(0.6)), far, near), x)
+    r = fp.fma(b, whole, real(-LOG_2[1] / 2), fp.fma(b, whole, real(-LOG_2[0] / 2), size))
+    part = fp.fma(b, fp.mul(b, r, r), fp.polynomial(b, r, *TWICE), fp.add(b, r, r))
+    scale = fp.power_of_two(b, n)
+    below = fp.add(b, fp.fma(b, part, scale, scale), real(1.0))
+    far = fp.sub(b, real(1.0), fp.div(b, real(2.0), below))
+    return fp.copysign(b, b.select(b.op("fcmp ogt", size, real(0.6)), far, near), x)
 
 
 class Halves(NamedTuple):
@@ -225,41 +208,41 @@ class Halves(NamedTuple):
 
 def halves(b: Builder, n: Value, r: Value, even: Sequence[float], odds: Sequence[float]) -> Halves:
     """Of x from 0 to where its cosine overflows: 2^(n-2) and 2^(-n-2), added and subtracted."""
-    z = mul(b, r, r)
-    up = power_of_two(b, b.op("sub", n, integer(2, n.kind)))
+    z = fp.mul(b, r, r)
+    up = fp.power_of_two(b, b.op("sub", n, integer(2, n.kind)))
     product = 2042 << 52 if n.kind == "i64" else 250 << 23  # of both, as exponents in their places
-    least = b.op("sub", integer(product, n.kind), bits_of(b, up))
-    down = float_of(b, b.call("smax", least, integer(0, n.kind)))
-    more = mul(b, z, polynomial(b, z, *even))
-    return Halves(odd(b, r, z, odds), more, add(b, up, down), sub(b, up, down))
+    least = b.op("sub", integer(product, n.kind), fp.bits_of(b, up))
+    down = fp.float_of(b, b.call("smax", least, integer(0, n.kind)))
+    more = fp.mul(b, z, fp.polynomial(b, z, *even))
+    return Halves(odd(b, r, z, odds), more, fp.add(b, up, down), fp.sub(b, up, down))
 
 
 def sine_of(b: Builder, h: Halves, low: Value | None = None) -> Value:
     """sinh(x + low), as the sine of a sum: near 0 one of the factors is 0."""
-    y = mul(b, h.more, h.difference)
-    y = y if low is None else fma(b, low, h.total, y)
-    y = fma(b, h.sine, h.total, y)
-    y = add(b, h.difference, y)
-    return add(b, y, y)
+    y = fp.mul(b, h.more, h.difference)
+    y = y if low is None else fp.fma(b, low, h.total, y)
+    y = fp.fma(b, h.sine, h.total, y)
+    y = fp.add(b, h.difference, y)
+    return fp.add(b, y, y)
 
 
 def cosine_of(b: Builder, h: Halves) -> Value:
     """cosh(x), as the cosine of a sum."""
-    y = fma(b, h.more, h.total, mul(b, h.sine, h.difference))
-    y = add(b, h.total, y)
-    return add(b, y, y)
+    y = fp.fma(b, h.more, h.total, fp.mul(b, h.sine, h.difference))
+    y = fp.add(b, h.total, y)
+    return fp.add(b, y, y)
 
 
 def at_most(b: Builder, x: Value, most: float) -> Value:
     """|x| up to a limit beyond which hyperbolic functions are infinite."""
-    size, limit = fabs(b, x), real(most, x.kind)
+    size, limit = fp.fabs(b, x), real(most, x.kind)
     return b.select(b.op("fcmp ogt", size, limit), limit, size)
 
 
 def sinh(b: Builder, x: Value) -> Value:
     n, r = remainder(b, at_most(b, x, 710.6))
     y = sine_of(b, halves(b, n, r.high, EVEN, ODD), r.low)
-    return b.select(less_than(b, x, 2.0**-60), x, copysign(b, y, x))
+    return b.select(less_than(b, x, 2.0**-60), x, fp.copysign(b, y, x))
 
 
 def cosh(b: Builder, x: Value) -> Value:
@@ -268,38 +251,38 @@ def cosh(b: Builder, x: Value) -> Value:
 
 def sigmoid(b: Builder, x: Value) -> Value:
     """1 / (1 + e), or e / (1 + e) below 0, where e = e^-|x|."""
-    one, n = exp_of_pair(b, Pair(clamp(b, neg(b, fabs(b, x)), -745.2, 0.0), real(0.0)))
+    one, n = exp_of_pair(b, fp.Pair(fp.clamp(b, b.negative(fp.fabs(b, x)), -745.2, 0.0), real(0.0)))
     high, low = scaled(b, one.high, n), scaled(b, one.low, n)
-    below = quick_sum(b, real(1.0), high)
-    lower = add(b, below.low, low)
+    below = fp.quick_sum(b, real(1.0), high)
+    lower = fp.add(b, below.low, low)
     top = b.select(b.op("fcmp olt", x, real(0.0)), high, real(1.0))
     top_low = b.select(b.op("fcmp olt", x, real(0.0)), low, real(0.0))
-    inverse = div(b, real(1.0), below.high)
-    y = mul(b, top, inverse)
-    left = fma(b, neg(b, y), below.high, top)
-    left = add(b, left, fma(b, neg(b, y), lower, top_low))
-    return fma(b, left, inverse, y)
+    inverse = fp.div(b, real(1.0), below.high)
+    y = fp.mul(b, top, inverse)
+    left = fp.fma(b, b.negative(y), below.high, top)
+    left = fp.add(b, left, fp.fma(b, b.negative(y), lower, top_low))
+    return fp.fma(b, left, inverse, y)
 
 
 def sigmoid_slope(b: Builder, x: Value, y: Value) -> Value:
     """y (1 - y), and y^2 e^-x where 1 - y has lost digits"""
-    near, far = mul(b, y, sub(b, real(1.0), y)), b.op("fcmp ogt", x, real(7.0))
+    near, far = fp.mul(b, y, fp.sub(b, real(1.0), y)), b.op("fcmp ogt", x, real(7.0))
 
     def beyond() -> Sequence[Value]:
-        return [b.select(far, mul(b, mul(b, y, y), exp(b, neg(b, x))), near)]
+        return [b.select(far, fp.mul(b, fp.mul(b, y, y), exp(b, b.negative(x))), near)]
 
     return b.branch(b.any_lane(far), beyond, lambda: [near])[0]
 
 
 def tanh_slope(b: Builder, x: Value, y: Value) -> Value:
     """1 - y^2, and (1 + |y|)^2 e^(-2|x|) where 1 - |y| has lost digits"""
-    near = mul(b, sub(b, real(1.0), y), add(b, real(1.0), y))
-    size = fabs(b, x)
+    near = fp.mul(b, fp.sub(b, real(1.0), y), fp.add(b, real(1.0), y))
+    size = fp.fabs(b, x)
     far = b.op("fcmp ogt", size, real(4.0))
 
     def beyond() -> Sequence[Value]:
-        above = add(b, real(1.0), fabs(b, y))
-        power = exp(b, mul(b, size, real(-2.0)))
-        return [b.select(far, mul(b, mul(b, above, above), power), near)]
+        above = fp.add(b, real(1.0), fp.fabs(b, y))
+        power = exp(b, fp.mul(b, size, real(-2.0)))
+        return [b.select(far, fp.mul(b, fp.mul(b, above, above), power), near)]
 
     return b.branch(b.any_lane(far), beyond, lambda: [near])[0]

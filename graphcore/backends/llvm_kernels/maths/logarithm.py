@@ -9,34 +9,8 @@ import math
 
 from graphcore.backends.llvm_kernels.builder import FALSE, Builder, Value, integer, real
 
+from . import floats as fp
 from .exponential import LOG_2, LOG_2_PAIR, exp
-from .pairs import (
-    INF,
-    NAN,
-    Pair,
-    add,
-    bits_of,
-    constant_pair,
-    copysign,
-    div,
-    equal,
-    fabs,
-    float_of,
-    fma,
-    less,
-    mul,
-    neg,
-    pair_product,
-    pair_quotient,
-    pair_sum,
-    pair_times,
-    polynomial,
-    power_of_two,
-    product_of,
-    quick_sum,
-    sub,
-    sum_of,
-)
 
 SERIES = (
     *(0.6666666666666734, 0.3999999999941536, 0.2857142874227078, 0.22222198581515573),
@@ -58,159 +32,159 @@ LOG10_2 = 0.30102999566361177, 3.694239077158931e-13
 
 def split(b: Builder, x: Value) -> tuple[Value, Value]:
     """k and m of a float above 0; k is a float."""
-    tiny = less(b, x, real(2.0**-1022))
-    k, m = split_normal(b, b.select(tiny, mul(b, x, real(2.0**54)), x))
+    tiny = fp.less(b, x, real(2.0**-1022))
+    k, m = split_normal(b, b.select(tiny, fp.mul(b, x, real(2.0**54)), x))
     shift = b.select(tiny, real(-54.0), real(0.0))
-    return add(b, b.convert("sitofp", k, "f64"), shift), m
+    return fp.add(b, b.convert("sitofp", k, "f64"), shift), m
 
 
 def split_normal(b: Builder, x: Value) -> tuple[Value, Value]:
     """k and m of a float from 2^-1022 on; k is an integer."""
-    bits = bits_of(b, x)
+    bits = fp.bits_of(b, x)
     k = b.op("ashr", b.op("sub", bits, integer(0x3FE6A09E667F3BCD)), integer(52))
-    return k, float_of(b, b.op("sub", bits, b.op("shl", k, integer(52))))
+    return k, fp.float_of(b, b.op("sub", bits, b.op("shl", k, integer(52))))
 
 
 def at_edges(b: Builder, x: Value, y: Value) -> Value:
     """A logarithm `y` of `x`, but where `x` is 0, below, infinite or nan."""
-    y = b.select(b.op("fcmp ult", x, real(0.0)), NAN, y)
-    y = b.select(equal(b, x, real(0.0)), real(-math.inf), y)
-    return b.select(equal(b, x, INF), INF, y)
+    y = b.select(b.op("fcmp ult", x, real(0.0)), fp.NAN, y)
+    y = b.select(fp.equal(b, x, real(0.0)), real(-math.inf), y)
+    return b.select(fp.equal(b, x, fp.INF), fp.INF, y)
 
 
 def log(b: Builder, x: Value) -> Value:
     """As fdlibm has it."""
     k, m = split(b, x)
-    f = sub(b, m, real(1.0))
-    s = div(b, f, add(b, f, real(2.0)))
-    z = mul(b, s, s)
-    r = mul(b, polynomial(b, z, *SERIES), z)
-    half = mul(b, mul(b, f, f), real(0.5))
-    t = fma(b, s, add(b, half, r), mul(b, k, real(LOG_2[1])))
-    t = sub(b, sub(b, half, t), f)
-    return at_edges(b, x, fma(b, k, real(LOG_2[0]), neg(b, t)))
+    f = fp.sub(b, m, real(1.0))
+    s = fp.div(b, f, fp.add(b, f, real(2.0)))
+    z = fp.mul(b, s, s)
+    r = fp.mul(b, fp.polynomial(b, z, *SERIES), z)
+    half = fp.mul(b, fp.mul(b, f, f), real(0.5))
+    t = fp.fma(b, s, fp.add(b, half, r), fp.mul(b, k, real(LOG_2[1])))
+    t = fp.sub(b, fp.sub(b, half, t), f)
+    return at_edges(b, x, fp.fma(b, k, real(LOG_2[0]), b.negative(t)))
 
 
-def log_of_pair(b: Builder, x: Pair) -> Pair:
+def log_of_pair(b: Builder, x: fp.Pair) -> fp.Pair:
     """log(x) to 2^-64 for x > 0."""
     k, m = split(b, x.high)
-    n = b.convert("fptosi", neg(b, k), "i64")
+    n = b.convert("fptosi", b.negative(k), "i64")
     n = b.call("smax", b.call("smin", n, integer(1023)), integer(-1022))
-    f = quick_sum(b, sub(b, m, real(1.0)), mul(b, x.low, power_of_two(b, n)))
-    below = sum_of(b, real(2.0), f.high)
-    s = pair_quotient(b, f, Pair(below.high, add(b, below.low, f.low)))
-    z = mul(b, s.high, s.high)
-    z_low = fma(b, s.high, s.high, neg(b, z))
-    z_low = fma(b, add(b, s.high, s.high), s.low, z_low)
-    r = quick_sum(b, real(TWO_THIRDS[0]), mul(b, z, polynomial(b, z, *NEXT)))
-    r = Pair(r.high, add(b, r.low, real(TWO_THIRDS[1])))
-    cube = pair_product(b, pair_product(b, s, Pair(z, z_low)), r)
-    part = quick_sum(b, add(b, s.high, s.high), cube.high)
-    low = fma(b, s.low, real(2.0), add(b, part.low, cube.low))
-    total = quick_sum(b, mul(b, k, real(LOG_2[0])), part.high)
-    low = add(b, fma(b, k, real(LOG_2[1]), low), total.low)
-    return quick_sum(b, total.high, low)
+    f = fp.quick_sum(b, fp.sub(b, m, real(1.0)), fp.mul(b, x.low, fp.power_of_two(b, n)))
+    below = fp.sum_of(b, real(2.0), f.high)
+    s = fp.pair_quotient(b, f, fp.Pair(below.high, fp.add(b, below.low, f.low)))
+    z = fp.mul(b, s.high, s.high)
+    z_low = fp.fma(b, s.high, s.high, b.negative(z))
+    z_low = fp.fma(b, fp.add(b, s.high, s.high), s.low, z_low)
+    r = fp.quick_sum(b, real(TWO_THIRDS[0]), fp.mul(b, z, fp.polynomial(b, z, *NEXT)))
+    r = fp.Pair(r.high, fp.add(b, r.low, real(TWO_THIRDS[1])))
+    cube = fp.pair_product(b, fp.pair_product(b, s, fp.Pair(z, z_low)), r)
+    part = fp.quick_sum(b, fp.add(b, s.high, s.high), cube.high)
+    low = fp.fma(b, s.low, real(2.0), fp.add(b, part.low, cube.low))
+    total = fp.quick_sum(b, fp.mul(b, k, real(LOG_2[0])), part.high)
+    low = fp.add(b, fp.fma(b, k, real(LOG_2[1]), low), total.low)
+    return fp.quick_sum(b, total.high, low)
 
 
-def single(x: Value) -> Pair:
-    return Pair(x, real(0.0))
+def single(x: Value) -> fp.Pair:
+    return fp.Pair(x, real(0.0))
 
 
 def log_hypot(b: Builder, x: Value, y: Value) -> Value:
     """log(sqrt(x^2 + y^2)), exact also where that is near 1."""
-    first, second = fabs(b, x), fabs(b, y)
+    first, second = fp.fabs(b, x), fp.fabs(b, y)
     large, small = b.call("maxnum", first, second), b.call("minnum", first, second)
-    huge, tiny = b.op("fcmp ogt", large, real(2.0**500)), less(b, large, real(2.0**-500))
+    huge, tiny = b.op("fcmp ogt", large, real(2.0**500)), fp.less(b, large, real(2.0**-500))
     scale = b.select(huge, real(2.0**-600), b.select(tiny, real(2.0**600), real(1.0)))
     power = b.select(huge, real(600.0), b.select(tiny, real(-600.0), real(0.0)))
-    p, q = mul(b, large, scale), mul(b, small, scale)
-    square = pair_sum(b, product_of(b, p, p), product_of(b, q, q))
+    p, q = fp.mul(b, large, scale), fp.mul(b, small, scale)
+    square = fp.pair_sum(b, fp.product_of(b, p, p), fp.product_of(b, q, q))
     y_of_one = log_of_pair(b, square)
-    half = Pair(mul(b, y_of_one.high, real(0.5)), mul(b, y_of_one.low, real(0.5)))
-    shift = pair_times(b, constant_pair(*LOG_2_PAIR), power)
-    found = at_edges(b, square.high, pair_sum(b, shift, half).high)
-    found = b.select(b.op("fcmp uno", x, y), NAN, found)
-    endless = b.op("or", equal(b, first, INF), equal(b, second, INF))
-    return b.select(endless, INF, found)
+    half = fp.Pair(fp.mul(b, y_of_one.high, real(0.5)), fp.mul(b, y_of_one.low, real(0.5)))
+    shift = fp.pair_times(b, fp.constant_pair(*LOG_2_PAIR), power)
+    found = at_edges(b, square.high, fp.pair_sum(b, shift, half).high)
+    found = b.select(b.op("fcmp uno", x, y), fp.NAN, found)
+    endless = b.op("or", fp.equal(b, first, fp.INF), fp.equal(b, second, fp.INF))
+    return b.select(endless, fp.INF, found)
 
 
 def log2(b: Builder, x: Value) -> Value:
     """k + log(m) / log(2), with what the sum and the product lose."""
     k, part, lost = log_in_base(b, x, PER_LOG_2)
-    total = sum_of(b, k, part)
-    return at_edges(b, x, add(b, total.high, add(b, total.low, lost)))
+    total = fp.sum_of(b, k, part)
+    return at_edges(b, x, fp.add(b, total.high, fp.add(b, total.low, lost)))
 
 
 def log10(b: Builder, x: Value) -> Value:
     """k log10(2) + log(m) / log(10), with what the sum and the products lose."""
     k, part, lost = log_in_base(b, x, PER_LOG_10)
-    total = sum_of(b, mul(b, k, real(LOG10_2[0])), part)
-    low = fma(b, k, real(LOG10_2[1]), add(b, total.low, lost))
-    return at_edges(b, x, add(b, total.high, low))
+    total = fp.sum_of(b, fp.mul(b, k, real(LOG10_2[0])), part)
+    low = fp.fma(b, k, real(LOG10_2[1]), fp.add(b, total.low, lost))
+    return at_edges(b, x, fp.add(b, total.high, low))
 
 
 def log_in_base(b: Builder, x: Value, factor: tuple[float, float]) -> tuple[Value, Value, Value]:
     """k, and log(m) times a factor, as a sum."""
     k, m = split(b, x)
-    f = sub(b, m, real(1.0))
-    s = div(b, f, add(b, f, real(2.0)))
-    z = mul(b, s, s)
-    half = mul(b, mul(b, f, f), real(0.5))
-    t = fma(b, neg(b, s), fma(b, z, polynomial(b, z, *SERIES), half), half)
-    log = quick_sum(b, f, neg(b, t))
-    part = mul(b, log.high, real(factor[0]))
-    lost = fma(b, log.high, real(factor[0]), neg(b, part))
-    return k, part, fma(b, log.low, real(factor[0]), fma(b, log.high, real(factor[1]), lost))
+    f = fp.sub(b, m, real(1.0))
+    s = fp.div(b, f, fp.add(b, f, real(2.0)))
+    z = fp.mul(b, s, s)
+    half = fp.mul(b, fp.mul(b, f, f), real(0.5))
+    t = fp.fma(b, b.negative(s), fp.fma(b, z, fp.polynomial(b, z, *SERIES), half), half)
+    log = fp.quick_sum(b, f, b.negative(t))
+    part = fp.mul(b, log.high, real(factor[0]))
+    lost = fp.fma(b, log.high, real(factor[0]), b.negative(part))
+    return k, part, fp.fma(b, log.low, real(factor[0]), fp.fma(b, log.high, real(factor[1]), lost))
 
 
 def log1p(b: Builder, x: Value) -> Value:
     """As `log` of 1 + x, but what the sum loses is part of m - 1."""
-    u = sum_of(b, real(1.0), b.select(equal(b, x, INF), real(1.0), x))
+    u = fp.sum_of(b, real(1.0), b.select(fp.equal(b, x, fp.INF), real(1.0), x))
     y = at_edges(b, u.high, log_of_sum(b, u))
-    y = b.select(equal(b, x, INF), INF, y)
-    return b.select(less(b, fabs(b, x), real(2.0**-60)), x, y)
+    y = b.select(fp.equal(b, x, fp.INF), fp.INF, y)
+    return b.select(fp.less(b, fp.fabs(b, x), real(2.0**-60)), x, y)
 
 
-def log_of_sum(b: Builder, u: Pair, doubled: Value = FALSE) -> Value:
+def log_of_sum(b: Builder, u: fp.Pair, doubled: Value = FALSE) -> Value:
     """log(u) of a normal u > 0, plus log(2) where `doubled`."""
     n, m = split_normal(b, u.high)
     k = b.convert("sitofp", n, "f64")
-    k = k if doubled is FALSE else b.select(doubled, add(b, k, real(1.0)), k)
-    back = power_of_two(b, b.op("sub", integer(0), b.call("smin", n, integer(1022))))
-    f = quick_sum(b, sub(b, m, real(1.0)), mul(b, u.low, back))
-    s = div(b, f.high, add(b, f.high, real(2.0)))
-    z = mul(b, s, s)
-    r = mul(b, polynomial(b, z, *SERIES), z)
-    half = mul(b, mul(b, f.high, f.high), real(0.5))
-    low = fma(b, k, real(LOG_2[1]), fma(b, neg(b, f.high), f.low, f.low))
-    t = fma(b, s, add(b, half, r), low)
-    t = sub(b, sub(b, half, t), f.high)
-    return fma(b, k, real(LOG_2[0]), neg(b, t))
+    k = k if doubled is FALSE else b.select(doubled, fp.add(b, k, real(1.0)), k)
+    back = fp.power_of_two(b, b.op("sub", integer(0), b.call("smin", n, integer(1022))))
+    f = fp.quick_sum(b, fp.sub(b, m, real(1.0)), fp.mul(b, u.low, back))
+    s = fp.div(b, f.high, fp.add(b, f.high, real(2.0)))
+    z = fp.mul(b, s, s)
+    r = fp.mul(b, fp.polynomial(b, z, *SERIES), z)
+    half = fp.mul(b, fp.mul(b, f.high, f.high), real(0.5))
+    low = fp.fma(b, k, real(LOG_2[1]), fp.fma(b, b.negative(f.high), f.low, f.low))
+    t = fp.fma(b, s, fp.add(b, half, r), low)
+    t = fp.sub(b, fp.sub(b, half, t), f.high)
+    return fp.fma(b, k, real(LOG_2[0]), b.negative(t))
 
 
 def log1p_of_part(b: Builder, x: Value) -> Value:
     """log(1 + x) of an x from 0 to 1: as `log` of 1 + x, or of half of it, whose m - 1 is exact."""
     large = b.op("fcmp ogt", x, real(math.sqrt(2) - 1))
-    f = b.select(large, fma(b, x, real(0.5), real(-0.5)), x)
-    s = div(b, f, add(b, f, real(2.0)))
-    z = mul(b, s, s)
-    half = mul(b, mul(b, f, f), real(0.5))
-    r = fma(b, polynomial(b, z, *SERIES), z, half)
-    t = fma(b, s, r, b.select(large, real(LOG_2[1]), real(0.0)))
-    t = sub(b, sub(b, half, t), f)
-    return sub(b, b.select(large, real(LOG_2[0]), real(0.0)), t)
+    f = b.select(large, fp.fma(b, x, real(0.5), real(-0.5)), x)
+    s = fp.div(b, f, fp.add(b, f, real(2.0)))
+    z = fp.mul(b, s, s)
+    half = fp.mul(b, fp.mul(b, f, f), real(0.5))
+    r = fp.fma(b, fp.polynomial(b, z, *SERIES), z, half)
+    t = fp.fma(b, s, r, b.select(large, real(LOG_2[1]), real(0.0)))
+    t = fp.sub(b, fp.sub(b, half, t), f)
+    return fp.sub(b, b.select(large, real(LOG_2[0]), real(0.0)), t)
 
 
-def plus_one(b: Builder, x: Pair) -> Pair:
+def plus_one(b: Builder, x: fp.Pair) -> fp.Pair:
     """1 + x"""
-    total = sum_of(b, real(1.0), x.high)
-    return Pair(total.high, add(b, total.low, x.low))
+    total = fp.sum_of(b, real(1.0), x.high)
+    return fp.Pair(total.high, fp.add(b, total.low, x.low))
 
 
 def softplus(b: Builder, x: Value) -> Value:
     """max(x, 0) + log(1 + e^-|x|)"""
     above = b.select(b.op("fcmp ogt", x, real(0.0)), x, real(0.0))
-    return unknown_too(b, add(b, above, log1p_of_part(b, exp(b, neg(b, fabs(b, x))))), x)
+    return unknown_too(b, fp.add(b, above, log1p_of_part(b, exp(b, b.negative(fp.fabs(b, x))))), x)
 
 
 def unknown_too(b: Builder, y: Value, x: Value) -> Value:
@@ -220,20 +194,20 @@ def unknown_too(b: Builder, y: Value, x: Value) -> Value:
 def logaddexp(b: Builder, x: Value, y: Value) -> Value:
     """The larger one + log(1 + e^-|x - y|)"""
     large = b.call("maximum", x, y)
-    apart = neg(b, fabs(b, sub(b, x, y)))
-    found = add(b, large, log1p_of_part(b, exp(b, apart)))
-    found = b.select(b.op("fcmp uno", x, y), NAN, found)
-    return b.select(equal(b, x, y), add(b, x, real(math.log(2))), found)
+    apart = b.negative(fp.fabs(b, fp.sub(b, x, y)))
+    found = fp.add(b, large, log1p_of_part(b, exp(b, apart)))
+    found = b.select(b.op("fcmp uno", x, y), fp.NAN, found)
+    return b.select(fp.equal(b, x, y), fp.add(b, x, real(math.log(2))), found)
 
 
 def logaddexp2(b: Builder, x: Value, y: Value) -> Value:
     from .exponential import exp2
 
     large = b.call("maximum", x, y)
-    apart = neg(b, fabs(b, sub(b, x, y)))
-    more = mul(b, log1p_of_part(b, exp2(b, apart)), real(PER_LOG_2[0]))
-    found = b.select(b.op("fcmp uno", x, y), NAN, add(b, large, more))
-    return b.select(equal(b, x, y), add(b, x, real(1.0)), found)
+    apart = b.negative(fp.fabs(b, fp.sub(b, x, y)))
+    more = fp.mul(b, log1p_of_part(b, exp2(b, apart)), real(PER_LOG_2[0]))
+    found = b.select(b.op("fcmp uno", x, y), fp.NAN, fp.add(b, large, more))
+    return b.select(fp.equal(b, x, y), fp.add(b, x, real(1.0)), found)
 
 
 # ---- inverse hyperbolic functions
@@ -241,39 +215,39 @@ def logaddexp2(b: Builder, x: Value, y: Value) -> Value:
 
 def arcsinh(b: Builder, x: Value) -> Value:
     """log(1 + a + a^2 / (1 + sqrt(1 + a^2))), where a = |x|; log(2a) where that is the same."""
-    a = fabs(b, x)
+    a = fp.fabs(b, x)
     large = b.op("fcmp ogt", a, real(2.0**30))
     safe = b.select(large, real(1.0), a)
-    square = mul(b, safe, safe)
-    root = b.call("sqrt", add(b, square, real(1.0)))
-    one = plus_one(b, quick_sum(b, safe, div(b, square, add(b, root, real(1.0)))))
-    start = Pair(b.select(large, a, one.high), b.select(large, real(0.0), one.low))
+    square = fp.mul(b, safe, safe)
+    root = b.call("sqrt", fp.add(b, square, real(1.0)))
+    one = plus_one(b, fp.quick_sum(b, safe, fp.div(b, square, fp.add(b, root, real(1.0)))))
+    start = fp.Pair(b.select(large, a, one.high), b.select(large, real(0.0), one.low))
     found = log_of_sum(b, start, large)
-    found = b.select(less(b, a, real(2.0**-28)), a, found)
-    found = b.select(less(b, a, INF), found, a)
-    return copysign(b, found, x)
+    found = b.select(fp.less(b, a, real(2.0**-28)), a, found)
+    found = b.select(fp.less(b, a, fp.INF), found, a)
+    return fp.copysign(b, found, x)
 
 
 def arccosh(b: Builder, x: Value) -> Value:
     """log(1 + t + sqrt(t (t + 2))), where t = x - 1; log(2x) where that is the same."""
     large = b.op("fcmp ogt", x, real(2.0**30))
-    t = b.select(large, real(1.0), sub(b, x, real(1.0)))
-    root = b.call("sqrt", fma(b, t, t, add(b, t, t)))
-    one = plus_one(b, quick_sum(b, root, t))
-    start = Pair(b.select(large, x, one.high), b.select(large, real(0.0), one.low))
+    t = b.select(large, real(1.0), fp.sub(b, x, real(1.0)))
+    root = b.call("sqrt", fp.fma(b, t, t, fp.add(b, t, t)))
+    one = plus_one(b, fp.quick_sum(b, root, t))
+    start = fp.Pair(b.select(large, x, one.high), b.select(large, real(0.0), one.low))
     found = log_of_sum(b, start, large)
-    found = b.select(b.op("fcmp ult", x, real(1.0)), NAN, found)
-    return b.select(equal(b, x, INF), INF, found)
+    found = b.select(b.op("fcmp ult", x, real(1.0)), fp.NAN, found)
+    return b.select(fp.equal(b, x, fp.INF), fp.INF, found)
 
 
 def arctanh(b: Builder, x: Value) -> Value:
     """log(1 + 2a / (1 - a)) / 2, where a = |x|."""
-    a = fabs(b, x)
-    safe = b.select(less(b, a, real(1.0)), a, real(0.5))
-    below = sum_of(b, real(1.0), neg(b, safe))
-    ratio = pair_quotient(b, single(add(b, safe, safe)), below)
-    found = mul(b, log_of_sum(b, plus_one(b, ratio)), real(0.5))
-    found = b.select(less(b, a, real(2.0**-28)), a, found)
-    found = b.select(equal(b, a, real(1.0)), INF, found)
-    found = b.select(b.op("fcmp ugt", a, real(1.0)), NAN, found)
-    return copysign(b, found, x)
+    a = fp.fabs(b, x)
+    safe = b.select(fp.less(b, a, real(1.0)), a, real(0.5))
+    below = fp.sum_of(b, real(1.0), b.negative(safe))
+    ratio = fp.pair_quotient(b, single(fp.add(b, safe, safe)), below)
+    found = fp.mul(b, log_of_sum(b, plus_one(b, ratio)), real(0.5))
+    found = b.select(fp.less(b, a, real(2.0**-28)), a, found)
+    found = b.select(fp.equal(b, a, real(1.0)), fp.INF, found)
+    found = b.select(b.op("fcmp ugt", a, real(1.0)), fp.NAN, found)
+    return fp.copysign(b, found, x)

@@ -10,26 +10,11 @@ import math
 from collections.abc import Callable
 
 from graphcore.backends.llvm_kernels.builder import Builder, Value
+from graphcore.backends.llvm_kernels.maths import floats as fp
 from graphcore.backends.llvm_kernels.maths import short
 from graphcore.backends.llvm_kernels.maths.exponential import nearest
-from graphcore.backends.llvm_kernels.maths.pairs import (
-    add,
-    bits_of,
-    copysign,
-    div,
-    equal,
-    fabs,
-    float_of,
-    fma,
-    less,
-    mul,
-    neg,
-    quick_sum,
-    sub,
-    sum_of,
-)
 
-from .pieces import HALF, INF, NAN, ONE, ZERO, horner, itself_near_0, number, odd, whole
+from . import pieces
 
 QUARTER = 1.5707963705062866, -4.371138828673793e-08, -1.7151244994428829e-15
 """pi / 2 as a sum"""
@@ -64,23 +49,23 @@ def reduced(b: Builder, x: Value) -> tuple[Value, Value]:
     """n in the last bits, and r."""
     times, n = nearest(b, x, 2 / math.pi)
     for part in QUARTER:
-        x = fma(b, times, number(-part), x)
+        x = fp.fma(b, times, pieces.number(-part), x)
     return n, x
 
 
 def reduced_pair(b: Builder, x: Value) -> tuple[Value, Value, Value]:
     """n in the last bits, and r as a sum."""
     times, n = nearest(b, x, 2 / math.pi)
-    first, second, third = [number(-part) for part in QUARTER]
-    product = mul(b, times, second)
-    lost = fma(b, times, second, neg(b, product))
-    r = sum_of(b, fma(b, times, first, x), product)
-    return n, r.high, fma(b, times, third, add(b, r.low, lost))
+    first, second, third = [pieces.number(-part) for part in QUARTER]
+    product = fp.mul(b, times, second)
+    lost = fp.fma(b, times, second, b.negative(product))
+    r = fp.sum_of(b, fp.fma(b, times, first, x), product)
+    return n, r.high, fp.fma(b, times, third, fp.add(b, r.low, lost))
 
 
 def with_large(b: Builder, x: Value, y: Value, far: Rule) -> Value:
     """`y`, but what `far` makes of `x` in float64 where that is large or no number."""
-    large = b.op("fcmp uge", fabs(b, x), number(LARGE))
+    large = b.op("fcmp uge", fp.fabs(b, x), pieces.number(LARGE))
 
     def exact() -> list[Value]:
         found = b.convert("fptrunc", far(b, b.convert("fpext", x, "f64")), "f32")
@@ -90,47 +75,47 @@ def with_large(b: Builder, x: Value, y: Value, far: Rule) -> Value:
 
 
 def sine(b: Builder, r: Value, z: Value) -> Value:
-    return odd(b, r, z, *SINE)
+    return pieces.odd(b, r, z, *SINE)
 
 
 def cosine(b: Builder, z: Value) -> Value:
-    half = fma(b, z, number(-0.5), ONE)
-    return fma(b, mul(b, z, z), horner(b, z, *COSINE), half)
+    half = fp.fma(b, z, pieces.number(-0.5), pieces.ONE)
+    return fp.fma(b, fp.mul(b, z, z), pieces.horner(b, z, *COSINE), half)
 
 
 def is_odd(b: Builder, n: Value) -> Value:
-    return b.op("icmp ne", b.op("and", n, whole(1)), whole(0))
+    return b.op("icmp ne", b.op("and", n, pieces.whole(1)), pieces.whole(0))
 
 
 def signed(b: Builder, y: Value, n: Value) -> Value:
     """`y`, negative in the second half of the turn that n quarters begin."""
-    bit = b.op("shl", b.op("and", n, whole(2)), whole(30))
-    return float_of(b, b.op("xor", bits_of(b, y), bit))
+    bit = b.op("shl", b.op("and", n, pieces.whole(2)), pieces.whole(30))
+    return fp.float_of(b, b.op("xor", fp.bits_of(b, y), bit))
 
 
 def sin(b: Builder, x: Value) -> Value:
     n, r = reduced(b, x)
-    z = mul(b, r, r)
+    z = fp.mul(b, r, r)
     y = signed(b, b.select(is_odd(b, n), cosine(b, z), sine(b, r, z)), n)
-    return with_large(b, x, b.select(equal(b, x, ZERO), x, y), short.sin)
+    return with_large(b, x, b.select(fp.equal(b, x, pieces.ZERO), x, y), short.sin)
 
 
 def cos(b: Builder, x: Value) -> Value:
     n, r = reduced(b, x)
-    z = mul(b, r, r)
+    z = fp.mul(b, r, r)
     y = b.select(is_odd(b, n), sine(b, r, z), cosine(b, z))
-    return with_large(b, x, signed(b, y, b.op("add", n, whole(1))), short.cos)
+    return with_large(b, x, signed(b, y, b.op("add", n, pieces.whole(1))), short.cos)
 
 
 def tan(b: Builder, x: Value) -> Value:
     """r + r^3 p(r^2) as a sum, or -1 over it: what the quotient lacks is added."""
     n, r, low = reduced_pair(b, x)
-    z = mul(b, r, r)
-    y = quick_sum(b, r, fma(b, mul(b, r, z), horner(b, z, *TANGENT), low))
-    turned = div(b, number(-1.0), y.high)
-    left = fma(b, turned, y.low, fma(b, turned, y.high, ONE))
-    found = b.select(is_odd(b, n), fma(b, turned, left, turned), y.high)
-    return with_large(b, x, b.select(equal(b, x, ZERO), x, found), short.tan)
+    z = fp.mul(b, r, r)
+    y = fp.quick_sum(b, r, fp.fma(b, fp.mul(b, r, z), pieces.horner(b, z, *TANGENT), low))
+    turned = fp.div(b, pieces.number(-1.0), y.high)
+    left = fp.fma(b, turned, y.low, fp.fma(b, turned, y.high, pieces.ONE))
+    found = b.select(is_odd(b, n), fp.fma(b, turned, left, turned), y.high)
+    return with_large(b, x, b.select(fp.equal(b, x, pieces.ZERO), x, found), short.tan)
 
 
 # ---- inverses
@@ -138,58 +123,58 @@ def tan(b: Builder, x: Value) -> Value:
 
 def angle(b: Builder, t: Value) -> Value:
     """The angle whose tangent is t, from 0 to 1."""
-    z = mul(b, t, t)
-    return odd(b, t, z, *ARCTANGENT)
+    z = fp.mul(b, t, t)
+    return pieces.odd(b, t, z, *ARCTANGENT)
 
 
 def less_than_quarter(b: Builder, y: Value, quarters: float = 1.0) -> Value:
     """So many quarter turns less `y`."""
-    rest = sub(b, number(quarters * QUARTER[1]), y)
-    return add(b, number(quarters * QUARTER[0]), rest)
+    rest = fp.sub(b, pieces.number(quarters * QUARTER[1]), y)
+    return fp.add(b, pieces.number(quarters * QUARTER[0]), rest)
 
 
 def arctan(b: Builder, x: Value) -> Value:
-    a = fabs(b, x)
-    above = b.op("fcmp ogt", a, ONE)
-    y = angle(b, div(b, b.select(above, ONE, a), b.select(above, a, ONE)))
-    y = copysign(b, b.select(above, less_than_quarter(b, y), y), x)
-    return itself_near_0(b, x, y)
+    a = fp.fabs(b, x)
+    above = b.op("fcmp ogt", a, pieces.ONE)
+    y = angle(b, fp.div(b, b.select(above, pieces.ONE, a), b.select(above, a, pieces.ONE)))
+    y = fp.copysign(b, b.select(above, less_than_quarter(b, y), y), x)
+    return pieces.itself_near_0(b, x, y)
 
 
 def arctan2(b: Builder, y: Value, x: Value) -> Value:
-    a, c = fabs(b, y), fabs(b, x)
+    a, c = fp.fabs(b, y), fp.fabs(b, x)
     steep = b.op("fcmp ogt", a, c)
     large, small = b.select(steep, a, c), b.select(steep, c, a)
-    alike = equal(b, small, INF)
-    nothing = equal(b, large, ZERO)
-    below = b.select(b.op("or", alike, nothing), ONE, large)
-    found = angle(b, div(b, b.select(alike, ONE, small), below))
+    alike = fp.equal(b, small, pieces.INF)
+    nothing = fp.equal(b, large, pieces.ZERO)
+    below = b.select(b.op("or", alike, nothing), pieces.ONE, large)
+    found = angle(b, fp.div(b, b.select(alike, pieces.ONE, small), below))
     found = b.select(steep, less_than_quarter(b, found), found)
-    left = b.op("icmp slt", bits_of(b, x), whole(0))
+    left = b.op("icmp slt", fp.bits_of(b, x), pieces.whole(0))
     found = b.select(left, less_than_quarter(b, found, 2.0), found)
-    return copysign(b, b.select(b.op("fcmp uno", x, y), NAN, found), y)
+    return fp.copysign(b, b.select(b.op("fcmp uno", x, y), pieces.NAN, found), y)
 
 
 def arcsin_parts(b: Builder, a: Value) -> tuple[Value, Value, Value]:
     """Whether a > 1/2, and then arcsin(sqrt((1 - a) / 2)), else arcsin(a), as a sum."""
-    large = b.op("fcmp ogt", a, HALF)
-    half = fma(b, a, number(-0.5), HALF)
-    z = b.select(large, half, mul(b, a, a))
+    large = b.op("fcmp ogt", a, pieces.HALF)
+    half = fp.fma(b, a, pieces.number(-0.5), pieces.HALF)
+    z = b.select(large, half, fp.mul(b, a, a))
     s = b.select(large, b.call("sqrt", half), a)
-    return large, s, mul(b, mul(b, s, z), horner(b, z, *ARCSINE))
+    return large, s, fp.mul(b, fp.mul(b, s, z), pieces.horner(b, z, *ARCSINE))
 
 
 def arcsin(b: Builder, x: Value) -> Value:
     """A quarter turn less twice the part: the first difference is nearly exact."""
-    large, s, tail = arcsin_parts(b, fabs(b, x))
-    rest = fma(b, tail, number(-2.0), number(QUARTER[1]))
-    near = add(b, fma(b, s, number(-2.0), number(QUARTER[0])), rest)
-    return copysign(b, b.select(large, near, add(b, s, tail)), x)
+    large, s, tail = arcsin_parts(b, fp.fabs(b, x))
+    rest = fp.fma(b, tail, pieces.number(-2.0), pieces.number(QUARTER[1]))
+    near = fp.add(b, fp.fma(b, s, pieces.number(-2.0), pieces.number(QUARTER[0])), rest)
+    return fp.copysign(b, b.select(large, near, fp.add(b, s, tail)), x)
 
 
 def arccos(b: Builder, x: Value) -> Value:
-    large, s, tail = arcsin_parts(b, fabs(b, x))
-    part = add(b, s, tail)
-    twice = add(b, part, part)
-    far = b.select(less(b, x, ZERO), less_than_quarter(b, twice, 2.0), twice)
-    return b.select(large, far, less_than_quarter(b, copysign(b, part, x)))
+    large, s, tail = arcsin_parts(b, fp.fabs(b, x))
+    part = fp.add(b, s, tail)
+    twice = fp.add(b, part, part)
+    far = b.select(fp.less(b, x, pieces.ZERO), less_than_quarter(b, twice, 2.0), twice)
+    return b.select(large, far, less_than_quarter(b, fp.copysign(b, part, x)))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 
 from graphcore.backends.llvm_kernels.builder import Builder, Value
+from graphcore.backends.llvm_kernels.maths import floats as fp
 from graphcore.backends.llvm_kernels.maths.exponential import (
     at_most,
     cosine_of,
@@ -15,34 +16,8 @@ from graphcore.backends.llvm_kernels.maths.exponential import (
     nearest,
     sine_of,
 )
-from graphcore.backends.llvm_kernels.maths.pairs import (
-    add,
-    clamp,
-    copysign,
-    div,
-    fabs,
-    fma,
-    less,
-    mul,
-    neg,
-    power_of_two,
-    quick_sum,
-    sub,
-)
 
-from .pieces import (
-    HALF,
-    INF,
-    ONE,
-    ZERO,
-    horner,
-    in_binades,
-    itself_near_0,
-    number,
-    odd,
-    raised,
-    whole,
-)
+from . import pieces
 
 LOG_2 = 0.693147182464599609375, -1.904654299957767e-09
 """log(2) as a sum of two float32: with fused multiply-add the first product is exact."""
@@ -76,75 +51,79 @@ ODD = (0.16666541993618011, 0.00836669746786356)
 def reduced(b: Builder, x: Value) -> tuple[Value, Value]:
     """n in the last bits, and r, where x = n log(2) + r."""
     times, n = nearest(b, x, 1 / math.log(2))
-    r = fma(b, times, number(-LOG_2[0]), x)
-    return n, fma(b, times, number(-LOG_2[1]), r)
+    r = fp.fma(b, times, pieces.number(-LOG_2[0]), x)
+    return n, fp.fma(b, times, pieces.number(-LOG_2[1]), r)
 
 
 def part_of(b: Builder, r: Value) -> Value:
     """e^r - 1"""
-    return fma(b, mul(b, r, r), horner(b, r, *EXP), r)
+    return fp.fma(b, fp.mul(b, r, r), pieces.horner(b, r, *EXP), r)
 
 
 def exp(b: Builder, x: Value) -> Value:
     """Where 2^n is too large for a float e^r is below 1."""
-    n, r = reduced(b, b.select(less(b, x, number(-104.0)), number(-104.0), x))
-    low = less(b, x, number(-60.0))
-    y = in_binades(b, add(b, part_of(b, r), ONE), n, low)
-    return or_endless(b, less(b, x, number(88.72283935546875)), y, x)
+    n, r = reduced(b, b.select(fp.less(b, x, pieces.number(-104.0)), pieces.number(-104.0), x))
+    low = fp.less(b, x, pieces.number(-60.0))
+    y = pieces.in_binades(b, fp.add(b, part_of(b, r), pieces.ONE), n, low)
+    return or_endless(b, fp.less(b, x, pieces.number(88.72283935546875)), y, x)
 
 
 def exp2(b: Builder, x: Value) -> Value:
-    bounded = b.select(less(b, x, number(-151.0)), number(-151.0), x)
+    bounded = b.select(fp.less(b, x, pieces.number(-151.0)), pieces.number(-151.0), x)
     times, n = nearest(b, bounded, 1.0)
-    part = power_of_part(b, sub(b, bounded, times))
-    y = in_binades(b, part, n, less(b, x, number(-60.0)))
-    return or_endless(b, less(b, x, number(128.0)), y, x)
+    part = power_of_part(b, fp.sub(b, bounded, times))
+    y = pieces.in_binades(b, part, n, fp.less(b, x, pieces.number(-60.0)))
+    return or_endless(b, fp.less(b, x, pieces.number(128.0)), y, x)
 
 
 def power_of_part(b: Builder, r: Value) -> Value:
     """2^r for |r| <= 1/2"""
-    return fma(b, r, horner(b, r, *EXP2), ONE)
+    return fp.fma(b, r, pieces.horner(b, r, *EXP2), pieces.ONE)
 
 
 def or_endless(b: Builder, fits: Value, y: Value, x: Value) -> Value:
     """`y` where that `fits`, else infinity, or nan where `x` is."""
-    return b.select(fits, y, mul(b, x, INF))
+    return b.select(fits, y, fp.mul(b, x, pieces.INF))
 
 
 def expm1(b: Builder, x: Value) -> Value:
     """In halves, whose powers of two are floats."""
-    n, r = reduced(b, clamp(b, x, -20.0, 89.0))
-    scale = power_of_two(b, b.op("sub", n, whole(1)))
-    half = fma(b, part_of(b, r), scale, sub(b, scale, HALF))
-    return itself_near_0(b, x, add(b, half, half))
+    n, r = reduced(b, fp.clamp(b, x, -20.0, 89.0))
+    scale = fp.power_of_two(b, b.op("sub", n, pieces.whole(1)))
+    half = fp.fma(b, part_of(b, r), scale, fp.sub(b, scale, pieces.HALF))
+    return pieces.itself_near_0(b, x, fp.add(b, half, half))
 
 
 def sigmoid(b: Builder, x: Value) -> Value:
     """1 / (1 + e), or e / (1 + e) below 0, where e = e^-|x|; 1 + e as a sum of two."""
-    power = exp(b, neg(b, fabs(b, x)))
-    below = quick_sum(b, ONE, power)
-    inverse = div(b, ONE, below.high)
-    top = b.select(less(b, x, ZERO), power, ONE)
-    y = mul(b, top, inverse)
-    left = fma(b, neg(b, y), below.low, fma(b, neg(b, y), below.high, top))
-    return fma(b, left, inverse, y)
+    power = exp(b, b.negative(fp.fabs(b, x)))
+    below = fp.quick_sum(b, pieces.ONE, power)
+    inverse = fp.div(b, pieces.ONE, below.high)
+    top = b.select(fp.less(b, x, pieces.ZERO), power, pieces.ONE)
+    y = fp.mul(b, top, inverse)
+    left = fp.fma(b, b.negative(y), below.low, fp.fma(b, b.negative(y), below.high, top))
+    return fp.fma(b, left, inverse, y)
 
 
 def tanh(b: Builder, x: Value) -> Value:
     """x + x^3 p(x^2) near 0, else 1 - 2 / (e^2|x| + 1)."""
-    size = fabs(b, x)
-    size = b.select(b.op("fcmp ogt", size, number(10.0)), number(10.0), size)
-    near = odd(b, size, mul(b, size, size), *TANGENT)
+    size = fp.fabs(b, x)
+    size = b.select(b.op("fcmp ogt", size, pieces.number(10.0)), pieces.number(10.0), size)
+    near = pieces.odd(b, size, fp.mul(b, size, size), *TANGENT)
     times, n = nearest(b, size, 2 / math.log(2))
-    r = fma(b, times, number(-LOG_2[0] / 2), size)
-    power = horner(b, r, 1.0, 2.0, *TWICE)
-    far = sub(b, ONE, div(b, number(2.0), add(b, raised(b, power, n), ONE)))
-    return copysign(b, b.select(b.op("fcmp ogt", size, number(0.6)), far, near), x)
+    r = fp.fma(b, times, pieces.number(-LOG_2[0] / 2), size)
+    power = pieces.horner(b, r, 1.0, 2.0, *TWICE)
+    far = fp.sub(
+        b,
+        pieces.ONE,
+        fp.div(b, pieces.number(2.0), fp.add(b, pieces.raised(b, power, n), pieces.ONE)),
+    )
+    return fp.copysign(b, b.select(b.op("fcmp ogt", size, pieces.number(0.6)), far, near), x)
 
 
 def sinh(b: Builder, x: Value) -> Value:
     h = halves(b, *reduced(b, at_most(b, x, 89.6)), EVEN, ODD)
-    return itself_near_0(b, x, copysign(b, sine_of(b, h), x))
+    return pieces.itself_near_0(b, x, fp.copysign(b, sine_of(b, h), x))
 
 
 def cosh(b: Builder, x: Value) -> Value:

@@ -9,39 +9,10 @@ import math
 from collections.abc import Callable
 
 from graphcore.backends.llvm_kernels.builder import FALSE, Builder, Value
-from graphcore.backends.llvm_kernels.maths.pairs import (
-    add,
-    bits_of,
-    copysign,
-    div,
-    equal,
-    fabs,
-    float_of,
-    fma,
-    less,
-    mul,
-    neg,
-    power_of_two,
-    quick_sum,
-    sub,
-    sum_of,
-)
+from graphcore.backends.llvm_kernels.maths import floats as fp
 
+from . import pieces
 from .exponential import LOG_2, exp
-from .pieces import (
-    HALF,
-    INF,
-    NAN,
-    ONE,
-    ZERO,
-    horner,
-    is_strange,
-    itself_near_0,
-    number,
-    odd,
-    where_strange,
-    whole,
-)
 
 LOG = (
     *(-0.5, 0.3333333134651184, -0.2500081956386566),
@@ -77,39 +48,43 @@ LOG10_2 = 0.3010300099849701, -1.4320988897559699e-08
 
 def split(b: Builder, x: Value) -> tuple[Value, Value]:
     """k and f of a normal float above 0; k is an integer."""
-    bits = bits_of(b, x)
-    k = b.op("ashr", b.op("sub", bits, whole(0x3F3504F3)), whole(23))
-    m = float_of(b, b.op("sub", bits, b.op("shl", k, whole(23))))
-    return k, sub(b, m, ONE)
+    bits = fp.bits_of(b, x)
+    k = b.op("ashr", b.op("sub", bits, pieces.whole(0x3F3504F3)), pieces.whole(23))
+    m = fp.float_of(b, b.op("sub", bits, b.op("shl", k, pieces.whole(23))))
+    return k, fp.sub(b, m, pieces.ONE)
 
 
 def logarithm(b: Builder, x: Value, rule: Callable[[Value, Value], Value]) -> Value:
     """rule(k, f), and the edges. These values are rare, so a branch around them pays."""
-    strange = is_strange(b, x)
+    strange = pieces.is_strange(b, x)
 
     def scaled() -> list[Value]:
-        tiny = less(b, x, number(2.0**-126))
-        up = b.select(tiny, mul(b, x, number(2.0**24)), x)
-        return [up, b.select(tiny, number(-24.0), ZERO)]
+        tiny = fp.less(b, x, pieces.number(2.0**-126))
+        up = b.select(tiny, fp.mul(b, x, pieces.number(2.0**24)), x)
+        return [up, b.select(tiny, pieces.number(-24.0), pieces.ZERO)]
 
-    normal, shift = b.branch(strange, scaled, lambda: [x, b.widen(ZERO, x.wide)])
+    normal, shift = b.branch(strange, scaled, lambda: [x, b.widen(pieces.ZERO, x.wide)])
     k, f = split(b, normal)
-    y = rule(add(b, b.convert("sitofp", k, "f32"), shift), f)
-    return where_strange(b, strange, y, lambda: at_edges(b, x, y))
+    y = rule(fp.add(b, b.convert("sitofp", k, "f32"), shift), f)
+    return pieces.where_strange(b, strange, y, lambda: at_edges(b, x, y))
 
 
 def at_edges(b: Builder, x: Value, y: Value) -> Value:
     """A logarithm `y` of `x`, but where `x` is 0, below, infinite or nan."""
-    y = b.select(less(b, x, INF), y, x)
-    y = b.select(b.op("fcmp ult", x, ZERO), NAN, y)
-    return b.select(equal(b, x, ZERO), number(-math.inf), y)
+    y = b.select(fp.less(b, x, pieces.INF), y, x)
+    y = b.select(b.op("fcmp ult", x, pieces.ZERO), pieces.NAN, y)
+    return b.select(fp.equal(b, x, pieces.ZERO), pieces.number(-math.inf), y)
 
 
-def log_of(b: Builder, k: Value, f: Value, low: Value = ZERO) -> Value:
+def log_of(b: Builder, k: Value, f: Value, low: Value = pieces.ZERO) -> Value:
     """k log(2) + log(1 + f) + low"""
-    low = fma(b, k, number(LOG_2[1]), low) if low is not ZERO else mul(b, k, number(LOG_2[1]))
-    low = fma(b, mul(b, f, f), horner(b, f, *LOG), low)
-    return fma(b, k, number(LOG_2[0]), add(b, f, low))
+    low = (
+        fp.fma(b, k, pieces.number(LOG_2[1]), low)
+        if low is not pieces.ZERO
+        else fp.mul(b, k, pieces.number(LOG_2[1]))
+    )
+    low = fp.fma(b, fp.mul(b, f, f), pieces.horner(b, f, *LOG), low)
+    return fp.fma(b, k, pieces.number(LOG_2[0]), fp.add(b, f, low))
 
 
 def log(b: Builder, x: Value) -> Value:
@@ -118,51 +93,53 @@ def log(b: Builder, x: Value) -> Value:
 
 def log2(b: Builder, x: Value) -> Value:
     def rule(k: Value, f: Value) -> Value:
-        return add(b, k, fma(b, f, number(PER_LOG_2), mul(b, f, horner(b, f, *LOG2))))
+        return fp.add(
+            b, k, fp.fma(b, f, pieces.number(PER_LOG_2), fp.mul(b, f, pieces.horner(b, f, *LOG2)))
+        )
 
     return logarithm(b, x, rule)
 
 
 def log10(b: Builder, x: Value) -> Value:
     def rule(k: Value, f: Value) -> Value:
-        low = fma(b, k, number(LOG10_2[1]), mul(b, f, horner(b, f, *LOG10)))
-        return fma(b, k, number(LOG10_2[0]), fma(b, f, number(PER_LOG_10), low))
+        low = fp.fma(b, k, pieces.number(LOG10_2[1]), fp.mul(b, f, pieces.horner(b, f, *LOG10)))
+        return fp.fma(b, k, pieces.number(LOG10_2[0]), fp.fma(b, f, pieces.number(PER_LOG_10), low))
 
     return logarithm(b, x, rule)
 
 
-def log_of_one_and(b: Builder, x: Value, low: Value = ZERO, doubled: Value = FALSE) -> Value:
+def log_of_one_and(b: Builder, x: Value, low: Value = pieces.ZERO, doubled: Value = FALSE) -> Value:
     """log(1 + x + low) for x > -1, plus log(2) where `doubled`; what a sum loses is part of f."""
-    u = sum_of(b, ONE, x)
+    u = fp.sum_of(b, pieces.ONE, x)
     n, top = split(b, u.high)
-    back = power_of_two(b, b.op("sub", whole(0), b.call("smin", n, whole(126))))
+    back = fp.power_of_two(b, b.op("sub", pieces.whole(0), b.call("smin", n, pieces.whole(126))))
     k = b.convert("sitofp", n, "f32")
-    if low is ZERO:
-        return log_of(b, k, fma(b, u.low, back, top))
-    k = b.select(doubled, add(b, k, ONE), k)
-    lost = add(b, u.low, low)
-    f = fma(b, lost, back, top)
-    return log_of(b, k, f, fma(b, lost, back, sub(b, top, f)))
+    if low is pieces.ZERO:
+        return log_of(b, k, fp.fma(b, u.low, back, top))
+    k = b.select(doubled, fp.add(b, k, pieces.ONE), k)
+    lost = fp.add(b, u.low, low)
+    f = fp.fma(b, lost, back, top)
+    return log_of(b, k, f, fp.fma(b, lost, back, fp.sub(b, top, f)))
 
 
 def log1p(b: Builder, x: Value) -> Value:
     """The value has the sign of x."""
-    y = copysign(b, log_of_one_and(b, x), x)
-    u = add(b, x, ONE)
-    return where_strange(b, is_strange(b, u, 1), y, lambda: at_edges(b, u, y))
+    y = fp.copysign(b, log_of_one_and(b, x), x)
+    u = fp.add(b, x, pieces.ONE)
+    return pieces.where_strange(b, pieces.is_strange(b, u, 1), y, lambda: at_edges(b, u, y))
 
 
 def log1p_of_part(b: Builder, x: Value) -> Value:
     """log(1 + x) of an x from 0 to 1: of half of 1 + x where that is nearer to 1."""
-    large = b.op("fcmp ogt", x, number(math.sqrt(2) - 1))
-    f = b.select(large, fma(b, x, HALF, neg(b, HALF)), x)
-    return log_of(b, b.select(large, ONE, ZERO), f)
+    large = b.op("fcmp ogt", x, pieces.number(math.sqrt(2) - 1))
+    f = b.select(large, fp.fma(b, x, pieces.HALF, b.negative(pieces.HALF)), x)
+    return log_of(b, b.select(large, pieces.ONE, pieces.ZERO), f)
 
 
 def softplus(b: Builder, x: Value) -> Value:
     """max(x, 0) + log(1 + e^-|x|)"""
-    above = b.select(b.op("fcmp ogt", x, ZERO), x, ZERO)
-    return add(b, above, log1p_of_part(b, exp(b, neg(b, fabs(b, x)))))
+    above = b.select(b.op("fcmp ogt", x, pieces.ZERO), x, pieces.ZERO)
+    return fp.add(b, above, log1p_of_part(b, exp(b, b.negative(fp.fabs(b, x)))))
 
 
 # ---- inverse hyperbolic functions
@@ -170,33 +147,33 @@ def softplus(b: Builder, x: Value) -> Value:
 
 def arcsinh(b: Builder, x: Value) -> Value:
     """log(1 + a + a^2 / (1 + sqrt(1 + a^2))), where a = |x|; log(2a) where that is the same."""
-    a = fabs(b, x)
-    large = b.op("fcmp oge", a, number(2.0**30))
-    safe = b.select(large, ONE, a)
-    square = mul(b, safe, safe)
-    root = b.call("sqrt", add(b, square, ONE))
-    more = quick_sum(b, safe, div(b, square, add(b, root, ONE)))
+    a = fp.fabs(b, x)
+    large = b.op("fcmp oge", a, pieces.number(2.0**30))
+    safe = b.select(large, pieces.ONE, a)
+    square = fp.mul(b, safe, safe)
+    root = b.call("sqrt", fp.add(b, square, pieces.ONE))
+    more = fp.quick_sum(b, safe, fp.div(b, square, fp.add(b, root, pieces.ONE)))
     y = log_of_one_and(b, b.select(large, a, more.high), more.low, large)
-    y = b.select(less(b, a, INF), y, a)
-    return itself_near_0(b, x, copysign(b, y, x))
+    y = b.select(fp.less(b, a, pieces.INF), y, a)
+    return pieces.itself_near_0(b, x, fp.copysign(b, y, x))
 
 
 def arccosh(b: Builder, x: Value) -> Value:
     """log(1 + t + sqrt(t (t + 2))), where t = x - 1."""
-    large = b.op("fcmp oge", x, number(2.0**30))
-    t = b.select(large, ONE, sub(b, x, ONE))
-    more = quick_sum(b, b.call("sqrt", fma(b, t, t, add(b, t, t))), t)
+    large = b.op("fcmp oge", x, pieces.number(2.0**30))
+    t = b.select(large, pieces.ONE, fp.sub(b, x, pieces.ONE))
+    more = fp.quick_sum(b, b.call("sqrt", fp.fma(b, t, t, fp.add(b, t, t))), t)
     y = log_of_one_and(b, b.select(large, x, more.high), more.low, large)
-    y = b.select(less(b, x, INF), y, x)
-    return b.select(less(b, x, ONE), NAN, y)
+    y = b.select(fp.less(b, x, pieces.INF), y, x)
+    return b.select(fp.less(b, x, pieces.ONE), pieces.NAN, y)
 
 
 def arctanh(b: Builder, x: Value) -> Value:
     """x + x^3 p(x^2) near 0, else log(1 + 2a / (1 - a)) / 2, where a = |x|."""
-    a = fabs(b, x)
-    z = mul(b, a, a)
-    near = odd(b, a, z, *HYPERBOLIC_TANGENT)
-    far = log_of_one_and(b, div(b, add(b, a, a), sub(b, ONE, a)))
-    y = b.select(b.op("fcmp ogt", a, HALF), mul(b, far, HALF), near)
-    y = b.select(equal(b, a, ONE), INF, y)
-    return copysign(b, b.select(b.op("fcmp ule", a, ONE), y, NAN), x)
+    a = fp.fabs(b, x)
+    z = fp.mul(b, a, a)
+    near = pieces.odd(b, a, z, *HYPERBOLIC_TANGENT)
+    far = log_of_one_and(b, fp.div(b, fp.add(b, a, a), fp.sub(b, pieces.ONE, a)))
+    y = b.select(b.op("fcmp ogt", a, pieces.HALF), fp.mul(b, far, pieces.HALF), near)
+    y = b.select(fp.equal(b, a, pieces.ONE), pieces.INF, y)
+    return fp.copysign(b, b.select(b.op("fcmp ule", a, pieces.ONE), y, pieces.NAN), x)

@@ -3,18 +3,10 @@
 from __future__ import annotations
 
 from graphcore.backends.llvm_kernels.builder import Builder, Value
-from graphcore.backends.llvm_kernels.maths.pairs import (
-    clamp,
-    copysign,
-    fabs,
-    fma,
-    less,
-    mul,
-    sub,
-)
+from graphcore.backends.llvm_kernels.maths import floats as fp
 
+from . import pieces
 from .exponential import exp2
-from .pieces import ONE, horner
 
 NEAR = (
     *(0.12837916612625122, -0.3761262595653534, 0.11283578723669052),
@@ -31,9 +23,9 @@ FAR = (
 
 
 def erf(b: Builder, x: Value) -> Value:
-    a = fabs(b, x)
-    near = clamp(b, a, 0.0, 1.0)
-    inner = fma(b, near, horner(b, mul(b, near, near), *NEAR), near)
-    far = clamp(b, a, 1.0, 4.1)
-    outer = sub(b, ONE, exp2(b, mul(b, far, horner(b, far, *FAR))))
-    return copysign(b, b.select(less(b, a, ONE), inner, outer), x)
+    a = fp.fabs(b, x)
+    near = fp.clamp(b, a, 0.0, 1.0)
+    inner = fp.fma(b, near, pieces.horner(b, fp.mul(b, near, near), *NEAR), near)
+    far = fp.clamp(b, a, 1.0, 4.1)
+    outer = fp.sub(b, pieces.ONE, exp2(b, fp.mul(b, far, pieces.horner(b, far, *FAR))))
+    return fp.copysign(b, b.select(fp.less(b, a, pieces.ONE), inner, outer), x)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 
 from graphcore.backends.llvm_kernels.builder import Builder, Value, integer, real
-from graphcore.backends.llvm_kernels.maths.pairs import bits_of, fabs, float_of, fma, less
+from graphcore.backends.llvm_kernels.maths import floats as fp
 
 
 def number(x: float) -> Value:
@@ -27,23 +27,23 @@ def horner(b: Builder, x: Value, *coefficients: float) -> Value:
     """A polynomial, lowest coefficient first, with the fewest operations: many are under way."""
     *rest, found = [real(c, x.kind) for c in coefficients]
     for c in reversed(rest):
-        found = fma(b, found, x, c)
+        found = fp.fma(b, found, x, c)
     return found
 
 
 def odd(b: Builder, x: Value, square: Value, *coefficients: float) -> Value:
     """x + x^3 p(x^2)"""
-    return fma(b, b.op("fmul", x, square), horner(b, square, *coefficients), x)
+    return fp.fma(b, b.op("fmul", x, square), horner(b, square, *coefficients), x)
 
 
 def itself_near_0(b: Builder, x: Value, y: Value) -> Value:
     """`y`, but `x` where that is so small that it is the value to half a unit; zeros keep signs."""
-    return b.select(less(b, fabs(b, x), number(2.0**-30)), x, y)
+    return b.select(fp.less(b, fp.fabs(b, x), number(2.0**-30)), x, y)
 
 
 def raised(b: Builder, x: Value, n: Value) -> Value:
     """x * 2^n where both are normal floats; n is in the last bits."""
-    return float_of(b, b.op("add", bits_of(b, x), b.op("shl", n, whole(23))))
+    return fp.float_of(b, b.op("add", fp.bits_of(b, x), b.op("shl", n, whole(23))))
 
 
 def in_binades(b: Builder, x: Value, n: Value, low: Value) -> Value:
@@ -54,7 +54,7 @@ def in_binades(b: Builder, x: Value, n: Value, low: Value) -> Value:
 
 def is_strange(b: Builder, x: Value, least: int = 0x00800000) -> Value:
     """Whether some lane is below 0, not normal, infinite or nan; or has bits below `least`."""
-    above = b.op("sub", bits_of(b, x), whole(least))
+    above = b.op("sub", fp.bits_of(b, x), whole(least))
     return b.any_lane(b.op("icmp uge", above, whole(0x7F800000 - least)))
 
 

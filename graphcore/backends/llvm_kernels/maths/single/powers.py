@@ -3,36 +3,13 @@
 from __future__ import annotations
 
 from graphcore.backends.llvm_kernels.builder import Builder, Value, real
+from graphcore.backends.llvm_kernels.maths import floats as fp
 from graphcore.backends.llvm_kernels.maths.exponential import SHIFT
-from graphcore.backends.llvm_kernels.maths.pairs import (
-    add,
-    bits_of,
-    clamp,
-    copysign,
-    equal,
-    fabs,
-    float_of,
-    fma,
-    less,
-    mul,
-    neg,
-    sub,
-)
 from graphcore.backends.llvm_kernels.maths.powers import power_at_edges
 
+from . import pieces
 from .exponential import power_of_part
 from .logarithm import split
-from .pieces import (
-    INF,
-    ONE,
-    ZERO,
-    horner,
-    in_binades,
-    is_strange,
-    number,
-    where_strange,
-    whole,
-)
 
 LOG2 = (
     *(1.4426950409393584, -0.7213475252130827, 0.48089832072343297, -0.3606728005654049),
@@ -48,45 +25,45 @@ THIRDS = 1419917056.0
 
 def power(b: Builder, x: Value, y: Value) -> Value:
     """2^(y log2(x)); the product is made in float64. What is strange is rare."""
-    strange = b.op("or", is_strange(b, x), is_strange(b, fabs(b, y), 0))
+    strange = b.op("or", pieces.is_strange(b, x), pieces.is_strange(b, fp.fabs(b, y), 0))
 
     def of_size() -> list[Value]:
-        tiny = less(b, fabs(b, x), number(2.0**-126))
-        up = b.select(tiny, mul(b, fabs(b, x), number(2.0**24)), fabs(b, x))
-        return [up, b.select(tiny, number(-24.0), ZERO)]
+        tiny = fp.less(b, fp.fabs(b, x), pieces.number(2.0**-126))
+        up = b.select(tiny, fp.mul(b, fp.fabs(b, x), pieces.number(2.0**24)), fp.fabs(b, x))
+        return [up, b.select(tiny, pieces.number(-24.0), pieces.ZERO)]
 
-    normal, shift = b.branch(strange, of_size, lambda: [x, b.widen(ZERO, x.wide)])
+    normal, shift = b.branch(strange, of_size, lambda: [x, b.widen(pieces.ZERO, x.wide)])
     k, f = split(b, normal)
-    k = add(b, b.convert("sitofp", k, "f32"), shift)
+    k = fp.add(b, b.convert("sitofp", k, "f32"), shift)
     k, f, times = [b.convert("fpext", v, "f64") for v in (k, f, y)]
-    log = fma(b, f, horner(b, f, *LOG2), k)
-    found = power_of_2(b, clamp(b, mul(b, times, log), -151.0, 128.0))
-    return where_strange(b, strange, found, lambda: power_at_edges(b, x, y, found))
+    log = fp.fma(b, f, pieces.horner(b, f, *LOG2), k)
+    found = power_of_2(b, fp.clamp(b, fp.mul(b, times, log), -151.0, 128.0))
+    return pieces.where_strange(b, strange, found, lambda: power_at_edges(b, x, y, found))
 
 
 def power_of_2(b: Builder, x: Value) -> Value:
     """2^x of a float64 from -151 to 128, as a float32."""
-    shifted = add(b, x, real(SHIFT))
-    r = b.convert("fptrunc", sub(b, x, sub(b, shifted, real(SHIFT))), "f32")
-    n = b.convert("trunc", bits_of(b, shifted), "i32")
-    y = in_binades(b, power_of_part(b, r), n, b.op("icmp slt", n, whole(-60)))
-    return b.select(b.op("fcmp oge", x, real(128.0)), INF, y)
+    shifted = fp.add(b, x, real(SHIFT))
+    r = b.convert("fptrunc", fp.sub(b, x, fp.sub(b, shifted, real(SHIFT))), "f32")
+    n = b.convert("trunc", fp.bits_of(b, shifted), "i32")
+    y = pieces.in_binades(b, power_of_part(b, r), n, b.op("icmp slt", n, pieces.whole(-60)))
+    return b.select(b.op("fcmp oge", x, real(128.0)), pieces.INF, y)
 
 
 def cbrt(b: Builder, x: Value) -> Value:
     """x y^2, where y is 1 / cbrt(x): a third of the exponent, a series, and Newton's method."""
-    size = fabs(b, x)
-    tiny = less(b, size, number(2.0**-126))
-    a = b.select(tiny, mul(b, size, number(2.0**24)), size)
-    third = mul(b, b.convert("sitofp", bits_of(b, a), "f32"), number(-1 / 3))
-    y = float_of(b, b.convert("fptosi", add(b, third, number(THIRDS)), "i32"))
-    r = fma(b, neg(b, mul(b, a, y)), mul(b, y, y), ONE)
-    y = fma(b, mul(b, y, r), horner(b, r, *CUBE_ROOT), y)
-    t = mul(b, mul(b, a, y), y)
-    square = mul(b, t, t)
-    lost = fma(b, t, t, neg(b, square))
-    left = fma(b, neg(b, lost), t, fma(b, neg(b, square), t, a))
-    found = fma(b, mul(b, left, mul(b, y, y)), number(1 / 3), t)
-    found = b.select(tiny, mul(b, found, number(2.0**-8)), found)
-    edge = b.op("or", equal(b, size, ZERO), b.op("fcmp uge", size, INF))
-    return copysign(b, b.select(edge, size, found), x)
+    size = fp.fabs(b, x)
+    tiny = fp.less(b, size, pieces.number(2.0**-126))
+    a = b.select(tiny, fp.mul(b, size, pieces.number(2.0**24)), size)
+    third = fp.mul(b, b.convert("sitofp", fp.bits_of(b, a), "f32"), pieces.number(-1 / 3))
+    y = fp.float_of(b, b.convert("fptosi", fp.add(b, third, pieces.number(THIRDS)), "i32"))
+    r = fp.fma(b, b.negative(fp.mul(b, a, y)), fp.mul(b, y, y), pieces.ONE)
+    y = fp.fma(b, fp.mul(b, y, r), pieces.horner(b, r, *CUBE_ROOT), y)
+    t = fp.mul(b, fp.mul(b, a, y), y)
+    square = fp.mul(b, t, t)
+    lost = fp.fma(b, t, t, b.negative(square))
+    left = fp.fma(b, b.negative(lost), t, fp.fma(b, b.negative(square), t, a))
+    found = fp.fma(b, fp.mul(b, left, fp.mul(b, y, y)), pieces.number(1 / 3), t)
+    found = b.select(tiny, fp.mul(b, found, pieces.number(2.0**-8)), found)
+    edge = b.op("or", fp.equal(b, size, pieces.ZERO), b.op("fcmp uge", size, pieces.INF))
+    return fp.copysign(b, b.select(edge, size, found), x)

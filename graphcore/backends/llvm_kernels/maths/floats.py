@@ -37,10 +37,6 @@ def div(b: Builder, x: Value, y: Value) -> Value:
     return b.op("fdiv", x, y)
 
 
-def neg(b: Builder, x: Value) -> Value:
-    return b.emit(x.kind, x.wide, f"fneg {x.typed}", x)
-
-
 def fma(b: Builder, x: Value, y: Value, z: Value) -> Value:
     """x * y + z, rounded once."""
     return b.call("fma", x, y, z)
@@ -118,7 +114,7 @@ def quick_sum(b: Builder, x: Value, y: Value) -> Pair:
 def product_of(b: Builder, x: Value, y: Value) -> Pair:
     """x * y exactly."""
     high = mul(b, x, y)
-    return Pair(high, fma(b, x, y, neg(b, high)))
+    return Pair(high, fma(b, x, y, b.negative(high)))
 
 
 def pair_plus(b: Builder, x: Pair, y: Value) -> Pair:
@@ -145,8 +141,8 @@ def pair_product(b: Builder, x: Pair, y: Pair) -> Pair:
 def pair_quotient(b: Builder, x: Pair, y: Pair) -> Pair:
     inverse = div(b, real(1.0), y.high)
     high = mul(b, x.high, inverse)
-    left = fma(b, neg(b, high), y.high, x.high)
-    left = add(b, left, fma(b, neg(b, high), y.low, x.low))
+    left = fma(b, b.negative(high), y.high, x.high)
+    left = add(b, left, fma(b, b.negative(high), y.low, x.low))
     return quick_sum(b, high, mul(b, left, inverse))
 
 
