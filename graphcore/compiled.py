@@ -249,8 +249,8 @@ class Compiled(Questions, Generic[R]):
         graph = Graph(graph.params, graph.outputs, Trace(graph.lines()))
         with pipeline.without_collection(), described_by(graph.trace):
             self._boundary = Boundary(graph, dims if join == "exact" else ())
-            self._own = pipeline.Own.of(rules, public_call("compile"))
             shared = COMMON if target is None else target.shared
+            self._own = pipeline.Own.of(rules, public_call("compile"), shared)
             self.passes = pipeline.run(graph, self._own.into(shared))
             if target is None:
                 target, why = target_by_rule(self.passes[-1].graph)

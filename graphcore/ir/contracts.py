@@ -28,16 +28,22 @@ class Contract:
         """Every op that may stand in the stage."""
         return set(filter(self.allows, OPS.values()))
 
-    def check(self, graph: Graph, stage: str) -> None:
-        """Raise ContractError unless every node of `graph` obeys."""
+    def breach(self, graph: Graph) -> str | None:
+        """The first node of `graph` that does not obey, in words; None if all do."""
         new = graph.ops() - self._known
         if forbidden := {op for op in new if not self.allows(op)}:
             node = next(node for node in graph.every_node() if node.op in forbidden)
-            raise ContractError(f"{node!r} may not stand in stage {stage!r} ({node.origin})")
+            return f"{node!r} at {node.origin} may not stand"
         self._known |= new
         if not self.named and (named := set(filter(has_names, graph.types()))):
             node = next(node for node in graph.every_node() if node.type in named)
-            raise ContractError(f"{node!r} still has dims in stage {stage!r}")
+            return f"{node!r} at {node.origin} has dims"
+        return None
+
+    def check(self, graph: Graph, stage: str) -> None:
+        """Raise ContractError unless every node of `graph` obeys."""
+        if found := self.breach(graph):
+            raise ContractError(f"{found} in stage {stage!r}")
 
     def __repr__(self) -> str:
         words = [", ".join(sorted(map(str, some))) for some in (self.allowed, self.but)]

@@ -112,6 +112,25 @@ def simplify_by(*own: RuleSet) -> Change:
     return in_turn(share_commuted, rules)
 
 
+def refused_by_rule(own: RuleSet) -> Change:
+    """The same simplification, which names the rule of one's own that breaks the contract."""
+    simplified = simplify_by(own)
+
+    @wraps(simplified)
+    def change(graph: Graph) -> Graph:
+        records = len(current_trace().records)
+        made = simplified(graph)
+        for record in current_trace().records[records:] if PLAIN.breach(made) else ():
+            found = PLAIN.breach(Graph((), (record.after,)))
+            if found and record.rule in own.rules():
+                said, reason = f"the rule {rule_name(record.rule)}", f"{found} in 'simplified'"
+                cure = "let it return ops of graphcore.ops.elementwise, tensor or linalg"
+                raise own_refusal(said, reason, cure)
+        return made
+
+    return change
+
+
 def where(ops: Collection[Op], change: Change) -> Change:
     """The change, made only to graphs in which one of these ops stands."""
 
@@ -187,7 +206,8 @@ REGISTERED: dict[str, tuple[str, Pass]] = {}
 def register(own: Pass, after: str) -> None:
     """Have all later compilations, for every target, run a pass of one's own.
 
-    It runs after each pass of the name `after`, as often as that; `unregister` takes it back.
+    It runs after each pass of the name `after`, as often as that; `unregister` takes it back. Its
+    result must obey the contract of that pass too.
 
     Raises
     ------
@@ -223,7 +243,7 @@ def register(own: Pass, after: str) -> None:
         raise own_refusal(
             "register", f"there is a pass {own.name!r} already", cure, GraphValueError
         )
-    REGISTERED[own.name] = after, own._replace(change=keep_types(own))
+    REGISTERED[own.name] = after, own
 
 
 def unregister(name: str) -> None:
@@ -255,9 +275,22 @@ class Own(NamedTuple):
     passes: Sequence[tuple[str, Pass]]
 
     @staticmethod
-    def of(rules: Rules, asked: str) -> Own:
-        """These rules, and the passes that are registered now."""
-        return Own(own_rules(rules, asked), tuple(REGISTERED.values()))
+    def of(rules: Rules, asked: str, shared: Passes) -> Own:
+        """These rules, and the passes that are registered now; `shared` must have their places."""
+        own = Own(own_rules(rules, asked), tuple(REGISTERED.values()))
+        wanted = [
+            (f"the pass {step.name!r} runs after", after, f"unregister({step.name!r}) before")
+            for after, step in own.passes
+        ]
+        if own.rules.entries:
+            wanted.append(("rules run in", "simplified", "leave rules= out"))
+        places = {step.name for step in every_pass(shared)}
+        for runs, place, cure in wanted:
+            if place not in places:
+                reason = f"{runs} {place!r}, a pass that the target does not have"
+                cure += ", or compile for another target"
+                raise own_refusal(asked, reason, cure, GraphValueError)
+        return own
 
     def into(self, passes: Passes) -> Passes:
         """The passes of a target with rules and passes of one's own."""
@@ -276,7 +309,12 @@ class Own(NamedTuple):
         rules = [(Own(RuleSet([entry]), ()), entry.rule) for entry in self.rules.entries]
         passes = [(Own(RuleSet(), [each]), each[1].change) for each in self.passes]
         for part, by in rules + passes:
-            made = (x for stage in stages for x in stage.records if by in (stage.change, x.rule))
+            made = (
+                record
+                for stage in stages
+                for record in stage.records
+                if record.rule is by or unwrap(stage.change) is unwrap(by)
+            )
             if (first := next(made, None)) is not None:
                 yield part, first
 
@@ -285,8 +323,8 @@ class Own(NamedTuple):
         if isinstance(step, Repeat):
             return [step._replace(passes=[new for each in step.passes for new in self.at(each)])]
         if step.name == "simplified" and self.rules.entries:
-            step = step._replace(change=simplify_by(self.rules))
-        return [step, *(own for after, own in self.passes if after == step.name)]
+            step = step._replace(change=refused_by_rule(self.rules))
+        return [step, *(held_to(step, own) for after, own in self.passes if after == step.name)]
 
 
 def together(some: Iterable[Own]) -> Own:
@@ -295,8 +333,8 @@ def together(some: Iterable[Own]) -> Own:
     return Own(RuleSet(rules), [each for own in some for each in own.passes])
 
 
-def keep_types(own: Pass) -> Change:
-    """The change of a pass, refused where it changes a type, and recorded if it does not itself."""
+def held_to(followed: Pass, own: Pass) -> Pass:
+    """The pass, held to types and contracts, and recorded where it does not record itself."""
 
     @wraps(own.change)
     def change(graph: Graph) -> Graph:
@@ -320,10 +358,16 @@ def keep_types(own: Pass) -> Change:
                 for node in Graph((), (y,)).every_node():
                     if node not in known and trace.sources.get(node) is None:
                         trace.sources[node] = x
+        if found := followed.contract.breach(made):
+            cure = "let it build other ops, or register it after an earlier pass"
+            raise own_refusal(said, f"{found} after {followed.name!r}", cure)
+        if found := own.contract.breach(made):
+            cure = f"give it the contract of the pass {followed.name!r}"
+            raise own_refusal(said, f"{found} by its own contract", cure)
         return made
 
     said = f"the pass {own.name!r}, {rule_name(unwrap(own.change))}"
-    return change
+    return Pass(own.name, change, followed.contract)
 
 
 def every_pass(passes: Iterable[Pass | Repeat]) -> Iterator[Pass]:

@@ -14,19 +14,31 @@ import pytest
 
 import graphcore as gc
 from graphcore.inspection.mismatch import Mismatch
+from graphcore.ir.axes import Pointwise
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
+from graphcore.ir.op import Op
 from graphcore.ops import elementwise as e
 from graphcore.ops import named, tensor
 from graphcore.rewrites import pipeline
 from graphcore.rewrites.engine import RuleSet, convert, on
 from graphcore.rewrites.pattern import P, variables
-from graphcore.rewrites.pipeline import EXPANDED, Pass, register, unregister
+from graphcore.rewrites.pipeline import COMMON, EXPANDED, PLAIN, Pass, register, unregister
+from tests.outside.steps import Steps
 
 x, y = variables("x y")
 T = gc.tensor("t", {"time": None})
 AT = np.array([0.25, -2.0, 3.0])
 ROOT = gc.sqrt(gc.square(T))
+
+
+class FewPasses(Steps):
+    """A target that shares the first three passes alone: "named", "sources marked", "lowered"."""
+
+    shared = COMMON[:3]
+
+
+STRANGER = Op("stranger", "mine", lambda x: x, "No stage allows its dialect.", axes=Pointwise())
 
 
 def size_of(x: Node) -> Node:
@@ -127,6 +139,19 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         lambda: gc.compile([T], gc.sin(T), rules=[(P.sin(x), lambda x: 3.0)]),
         "after: 3.0, which is not a node",
     ),
+    "an op that no stage allows": (
+        lambda: gc.compile(
+            [T],
+            gc.scan(lambda c, v: (c + gc.sin(v), None), 0.0, T, dim="time")[0],
+            rules=[(P.sin(x), lambda x: 1 + STRANGER(x)), exp_of_exp],
+        ),
+        r"^the rule sin\(x\) = 1 \+ STRANGER\(x\) \(test_own\.py:\d+\): <stranger: f64\[\]> at "
+        r"test_own\.py:\d+ may not stand in 'simplified'\n",
+    ),
+    "rules for a target that does not simplify": (
+        lambda: gc.compile([T], T, rules=[exp_of_exp], target=FewPasses()),
+        "'simplified', a pass that the target does not have",
+    ),
     "two that undo each other": (
         lambda: gc.compile(
             [T],
@@ -210,6 +235,10 @@ def test_a_pass_that_rebuilds_by_hand_is_traced() -> None:
     assert "more (test_own.py:" in repr([s.records for s in f.passes if s.name == "more"])
 
 
+def softmax(graph: Graph) -> Graph:
+    return Graph(graph.params, tuple(tensor.softmax(out, axes=(0,)) for out in graph.outputs))
+
+
 WRONG_PASSES: dict[str, tuple[Callable[[Graph], Any], str]] = {
     "nothing": (lambda graph: None, "returns None, with other params"),
     "other params": (lambda graph: Graph((), graph.outputs), "with other params or outputs"),
@@ -221,6 +250,50 @@ WRONG_PASSES: dict[str, tuple[Callable[[Graph], Any], str]] = {
     ),
     "never the same": (more, r"more \(test_own\.py:\d+\)"),
 }
+
+
+LEFT: dict[str, tuple[str, Pass, str]] = {
+    "by the pass that it follows": (
+        "decomposed",
+        doubled("left", softmax),
+        r"<softmax: f64\[time\]> at test_own\.py:\d+.* may not stand after 'decomposed'\n"
+        r"(.|\n)*cure: let it build other ops, or register it after an earlier pass",
+    ),
+    "by its own contract": (
+        "lowered",
+        doubled("left", more),
+        r"<pullback: .*> at test_own\.py:\d+.* may not stand by its own contract\n(.|\n)*"
+        "cure: give it the contract of the pass 'lowered'",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_ops_that_a_pass_may_not_leave(name: str) -> None:
+    after, own, words = LEFT[name]
+    register(own, after=after)
+    start = rf"^the pass 'left', {own.change.__name__} \(test_own\.py:\d+\): "
+    with pytest.raises(gc.GraphTypeError, match=start + words):
+        gc.compile([T], gc.grad(gc.sin(T).sum(), T))
+    unregister("left")
+    register(own._replace(contract=PLAIN), after="lowered")  # as the cures say
+    gc.compile([T], gc.grad(gc.sin(T).sum(), T), native=False)
+
+
+def test_a_pass_that_the_target_has_no_place_for() -> None:
+    target = FewPasses()
+    register(doubled(), after="lowered")
+    f = gc.compile([T], T + T, target=target)
+    assert [stage.name for stage in f.passes][-2:] == ["lowered", "sums doubled"]
+    np.testing.assert_array_equal(f(AT), 2 * AT)
+    unregister("sums doubled")
+    register(doubled(), after="expanded")
+    words = "'sums doubled' runs after 'expanded', a pass that the target does not have"
+    with pytest.raises(gc.GraphValueError, match=words):
+        gc.compile([T], T + T, target=target)
+    gc.compile([T], T + T, native=False)
+    unregister("sums doubled")  # as the cure says
+    gc.compile([T], T + T, target=target)
 
 
 @pytest.mark.parametrize("name", WRONG_PASSES)
