@@ -1,7 +1,7 @@
 """A mode in which machine code checks each place that it reads or writes.
 
-Every access to a room goes by a number, which has to be one of the room's own; with guard zones,
-no value that is read may come from a zone either. `pytest --native --checked` runs any test
+Every access to a buffer goes by a number, which has to be one of the buffer's own; with guard
+zones, no value that is read may come from a zone either. `pytest --native --checked` runs any test
 so. Routines that are compiled once in a process are compiled once more for it, with checks.
 """
 
@@ -25,15 +25,15 @@ from graphcore.backends.llvm_kernels import (
     thin,
     turning,
 )
+from graphcore.backends.llvm_kernels.addressing import Buffer, Index, Memory
 from graphcore.backends.llvm_kernels.builder import PARTS, TRUE, Value, integer
-from graphcore.backends.llvm_kernels.rooms import Index, Memory, Room
 from graphcore.ir.node import Node
 from tests.guards import ZONE
 
 sites: list[str] = []
 """What was being written, and how, by the numbers that checks have."""
 ROUTINES = dense, matvecs, small, thin, turning
-"""The modules whose `code` is a routine that accesses rooms."""
+"""The modules whose `code` is a routine that accesses buffers."""
 KEPT: list[object] = []
 """Checked routines: programs that were made in a block may run after it."""
 record = (ctypes.c_int64 * 4)()
@@ -97,7 +97,7 @@ def written() -> str:
 
 
 class Checks:
-    """The methods of `Memory` that access rooms, with checks before them."""
+    """The methods of `Memory` that access buffers, with checks before them."""
 
     def __init__(self) -> None:
         self.parts = 1
@@ -106,30 +106,30 @@ class Checks:
     def whole(self, name: str) -> Any:
         """`load` or `store`: of complex values each part has a place of its own."""
 
-        def access(memory: Memory, room: Room, *args: Any) -> Any:
-            before, self.parts = self.parts, 1 + (room.kind in PARTS)
+        def access(memory: Memory, buffer: Buffer, *args: Any) -> Any:
+            before, self.parts = self.parts, 1 + (buffer.kind in PARTS)
             try:
-                return self.theirs[name](memory, room, *args)
+                return self.theirs[name](memory, buffer, *args)
             finally:
                 self.parts = before
 
         return access
 
-    def fetch(self, memory: Memory, room: Room, offset: Index, mask: Value) -> Value:
+    def fetch(self, memory: Memory, buffer: Buffer, offset: Index, mask: Value) -> Value:
         b, m = memory.b, mask
         if not offset.is_wide and m.wide:
             m = b.any_lane(m)
         at = offset.base if offset.vector is None else offset.vector
-        m = b.both(m, memory._runs(max(room.level, room.pointer.level, at.level, m.level)))
-        self.check(memory, room, offset, m, "reads", moves=True)
-        found: Value = self.theirs["_fetch"](memory, room, offset, mask)
-        self.check_value(memory, room, found, b.widen(m) if found.wide else m)
+        m = b.both(m, memory._runs(max(buffer.level, buffer.pointer.level, at.level, m.level)))
+        self.check(memory, buffer, offset, m, "reads", moves=True)
+        found: Value = self.theirs["_fetch"](memory, buffer, offset, mask)
+        self.check_value(memory, buffer, found, b.widen(m) if found.wide else m)
         return found
 
     def put(
         self,
         memory: Memory,
-        room: Room,
+        buffer: Buffer,
         offset: Index,
         mask: Value,
         x: Value,
@@ -137,21 +137,21 @@ class Checks:
     ) -> None:
         m = mask if left is None else memory.stores.first(left)
         m = memory.b.widen(m) if offset.is_wide else TRUE
-        self.check(memory, room, offset, m, "writes", moves=False)
-        self.theirs["_put"](memory, room, offset, mask, x, left)
+        self.check(memory, buffer, offset, m, "writes", moves=False)
+        self.theirs["_put"](memory, buffer, offset, mask, x, left)
 
     def check(
-        self, memory: Memory, room: Room, offset: Index, mask: Value, how: str, moves: bool
+        self, memory: Memory, buffer: Buffer, offset: Index, mask: Value, how: str, moves: bool
     ) -> None:
         """A call of `@check`, where the access is; that of a read goes with it out of loops."""
         b, count = memory.b, integer(self.parts)
-        for size in room.shape:
+        for size in buffer.shape:
             count = b.mul(count, size)
         at = memory.spelled(offset)
         mask = b.widen(mask) if at.wide else mask
-        self.call(memory, room, how, mask, at, count, moves)
+        self.call(memory, buffer, how, mask, at, count, moves)
 
-    def check_value(self, memory: Memory, room: Room, x: Value, mask: Value) -> None:
+    def check_value(self, memory: Memory, buffer: Buffer, x: Value, mask: Value) -> None:
         """A call that notes it if what was read is what guard zones are full of."""
         b, bits = memory.b, {"f64": 64, "i64": 64, "u64": 64, "f32": 32}.get(x.kind, 0)
         if not bits:
@@ -162,12 +162,12 @@ class Checks:
         m, same = b.alike(mask, same)
         nowhere = b.widen(integer(-1)) if same.wide else integer(-1)
         both = b.emit("i1", same.wide, f"and {m.typed}, {same.text}", m, same)
-        self.call(memory, room, "reads from behind", both, nowhere, integer(0), True)
+        self.call(memory, buffer, "reads from behind", both, nowhere, integer(0), True)
 
     def call(
         self,
         memory: Memory,
-        room: Room,
+        buffer: Buffer,
         how: str,
         mask: Value,
         at: Value,
@@ -175,7 +175,7 @@ class Checks:
         moves: bool,
     ) -> None:
         b = memory.b
-        sites.append(f"{written()} {how} a room of {room.kind}")
+        sites.append(f"{written()} {how} a buffer of {buffer.kind}")
         name = f"@check{at.wide}"
         b.declared[name] = definition(name, at.wide)
         if wide := at.wide:
@@ -185,7 +185,7 @@ class Checks:
         given: Sequence[Value] = (mask, at, count, integer(len(sites) - 1))
         text = f"call i1 {name}({', '.join(x.typed for x in given)})"
         if moves:
-            b.emit("i1", 0, text, *given, least=room.level)
+            b.emit("i1", 0, text, *given, least=buffer.level)
         else:
             b.now("i1", text)
 

@@ -1,8 +1,8 @@
 """A mode in which guard zones lie around all memory that machine code reads and writes.
 
 Arguments, results and workspaces are arrays, whose memory NumPy gets from here; records that grow
-get theirs from here too; the rooms of a workspace are moved apart. New memory is full of rubbish.
-Every zone is looked at when its memory is freed, those of rooms after each test as well.
+get theirs from here too; the buffers of a workspace are moved apart. New memory is full of rubbish.
+Every zone is looked at when its memory is freed, those of buffers after each test as well.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from graphcore.backends.llvm_kernels import entrance, functions, machine
 from graphcore.ir.sizes import evaluate
 
 GUARD = 256
-"""How many bytes before and behind each block, and behind each room, nothing may write."""
+"""How many bytes before and behind each block, and behind each buffer, nothing may write."""
 ZONE = 0x5A
 """What they are full of."""
 RUBBISH = (0x7F, 0xFF)
@@ -79,11 +79,11 @@ def word(name: str, at: int = 0) -> ctypes.c_int64:
     return ctypes.c_int64.from_address(code()[name] + 8 * at)
 
 
-# ---- rooms
+# ---- buffers
 
 
-class Rooms:
-    """The zones behind the rooms of a workspace: where each begins, and what for."""
+class Buffers:
+    """The zones behind the buffers of a workspace: where each begins, and what for."""
 
     def __init__(
         self, program: entrance.CallableKernel, words: np.ndarray, known: dict[str, int]
@@ -93,28 +93,28 @@ class Rooms:
         self.ends = {
             int(words[table + n]) + evaluate(slot.bytes, known) - GUARD: f"slot {n}, {slot.bytes}"
             for n, slot in enumerate(slots)
-            if isinstance(slot, entrance.Room)
+            if isinstance(slot, entrance.Scratch)
         }
         for end in self.ends:
             ctypes.memset(end, ZONE, GUARD)
 
     def check(self) -> None:
-        for end, room in self.ends.items():
+        for end, buffer in self.ends.items():
             if ctypes.string_at(end, GUARD) != bytes([ZONE]) * GUARD:
                 ctypes.memset(end, ZONE, GUARD)
-                overrun.append(f"something was written behind a room ({room} bytes)")
+                overrun.append(f"something was written behind a buffer ({buffer} bytes)")
 
 
 overrun: list[str] = []
 """What was found."""
-alive: dict[int, tuple[np.ndarray, Rooms]] = {}
+alive: dict[int, tuple[np.ndarray, Buffers]] = {}
 """The memory of each workspace, which is freed after its zones have been looked at."""
 
 
 def leave(number: int) -> None:
     if number in alive:  # else a block in a block has looked already
-        _, rooms = alive.pop(number)
-        rooms.check()
+        _, buffers = alive.pop(number)
+        buffers.check()
 
 
 def watched(made: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
@@ -125,7 +125,7 @@ def watched(made: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
     ) -> np.ndarray:
         words = made(self, shape, sizes)
         memory = words if words.base is None else words.base
-        alive[id(words)] = memory, Rooms(self, words, self.known(sizes))
+        alive[id(words)] = memory, Buffers(self, words, self.known(sizes))
         weakref.finalize(words, leave, id(words)).atexit = False
         return words
 
@@ -133,7 +133,7 @@ def watched(made: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
 
 
 def apart(made: Callable[..., None]) -> Callable[..., None]:
-    """Programs whose rooms have zones behind them."""
+    """Programs whose buffers have zones behind them."""
 
     def start(
         self: entrance.CallableKernel, kernel: entrance.Kernel, bind: Any, report: Any
@@ -145,8 +145,8 @@ def apart(made: Callable[..., None]) -> Callable[..., None]:
 
 
 def with_guard(slot: entrance.Slot) -> entrance.Slot:
-    """A room with bytes behind it that nothing should write."""
-    return entrance.Room(slot.bytes + GUARD) if isinstance(slot, entrance.Room) else slot
+    """A buffer with bytes behind it that nothing should write."""
+    return entrance.Scratch(slot.bytes + GUARD) if isinstance(slot, entrance.Scratch) else slot
 
 
 class Code(machine.Code):
@@ -189,8 +189,8 @@ def rubbish(byte: int) -> Iterator[None]:
 
 def found() -> list[str]:
     """What was written where nothing should, since this was asked for last."""
-    for _, rooms in list(alive.values()):
-        rooms.check()
+    for _, buffers in list(alive.values()):
+        buffers.check()
     if word("damaged").value:
         size, at = word("where").value, word("where", 1).value
         overrun.append(f"something was written at byte {at} of an array of {size} bytes")

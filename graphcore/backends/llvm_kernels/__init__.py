@@ -145,11 +145,11 @@ def written(
     program.b.note_of = note_of
     w, b = writer(program), program.b
     for i, x in enumerate(graph.params):
-        room = w.room(x.type, program.pointer(program.entry(i)))
-        w.know([x], [w.load(room) if is_register(x.type) else room])
+        buffer = w.buffer(x.type, program.pointer(program.entry(i)))
+        w.know([x], [w.load(buffer) if is_register(x.type) else buffer])
     homes: Homes = {}
     for i, y in enumerate(graph.outputs, len(graph.params)):
-        homes.setdefault(y, []).append(w.room(y.type, program.pointer(program.entry(i))))
+        homes.setdefault(y, []).append(w.buffer(y.type, program.pointer(program.entry(i))))
     w.graph(graph, homes)
     b.do("ret i64 0")
     head = "define i64 @kernel(ptr noalias %table, ptr noalias %sizes, ptr noalias %record)"

@@ -1,4 +1,4 @@
-"""Where buffers (`rooms`) lie in the memory of a call: those never in use at once may share it."""
+"""Where buffers lie in the memory of a call: those never in use at once may share it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from itertools import accumulate
 from typing import NamedTuple
 
 LINE = 64
-"""Rooms begin at multiples of so many bytes."""
+"""Buffers begin at multiples of so many bytes."""
 DISTINCT = 500
-"""The first so many slots hold one room each; from there on, slots of equal size are reused."""
+"""The first so many slots hold one buffer each; from there on, slots of equal size are reused."""
 MANY = 1000
-"""The most rooms that are fitted into each other: each is compared with all others."""
+"""The most buffers that are fitted into each other: each is compared with all others."""
 
 
 class Need(NamedTuple):
@@ -22,11 +22,11 @@ class Need(NamedTuple):
 
 
 def packed(needs: Sequence[Need]) -> tuple[list[int], int]:
-    """Where each room begins, and how many bytes they take together.
+    """Where each buffer begins, and how many bytes they take together.
 
-    Rooms are placed one by one, larger ones first, and of equally large ones those that are in use
-    for longer: each at the first place where no room lies that is in use at the same time. More
-    than `MANY` lie one after the other, as placing them would take long.
+    Buffers are placed one by one, larger ones first, and of equally large ones those that are in
+    use for longer: each at the first place where no buffer lies that is in use at the same time.
+    More than `MANY` lie one after the other, as placing them would take long.
     """
     if len(needs) > MANY:
         sizes = [-(-max(need.bytes, 1) // LINE) * LINE for need in needs]

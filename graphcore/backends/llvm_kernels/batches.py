@@ -17,11 +17,11 @@ from graphcore.ir.sizes import Shape, Size
 from graphcore.ir.types import TensorType
 
 from . import small
+from .addressing import Buffer, Index
 from .arithmetic import literal
 from .builder import FALSE, PARTS, TRUE, WIDTH, Value, integer
 from .places import At
 from .results import changed
-from .rooms import Index, Room
 from .storing import reaches
 from .writer import Writer
 
@@ -33,15 +33,15 @@ LANE = Index(integer(0), integer(1))
 """The last index of the memory here."""
 
 One = Callable[[Value, tuple[Value, ...]], None]
-Several = Callable[[At, Value], Room | None]
+Several = Callable[[At, Value], Buffer | None]
 
 
 class Factors(NamedTuple):
     """Memory for the factors of several matrices, for exchanges, and for failures."""
 
-    packed: Room
-    exchanges: Room
-    info: Room
+    packed: Buffer
+    exchanges: Buffer
+    info: Buffer
     n: Value
 
 
@@ -50,11 +50,11 @@ def bounded(size: Size) -> Size:
     return min(size, MOST) if isinstance(size, int) else MOST
 
 
-def sides(w: Writer, node: Node, kind: np.dtype, rows: Size, columns: Size) -> Room:
+def sides(w: Writer, node: Node, kind: np.dtype, rows: Size, columns: Size) -> Buffer:
     """Memory for several matrices, whose sizes may be smaller."""
     shape = bounded(rows), bounded(columns), WIDTH
-    room = w.new(node, TensorType(kind, shape))
-    return room._replace(shape=(w.size(rows), w.size(columns), integer(WIDTH)))
+    buffer = w.new(node, TensorType(kind, shape))
+    return buffer._replace(shape=(w.size(rows), w.size(columns), integer(WIDTH)))
 
 
 def memory(w: Writer, node: Node, a: Node) -> Factors:
@@ -85,7 +85,7 @@ def each(w: Writer, shape: Shape, body: Callable[[Value, tuple[Value, ...]], Non
 def abreast(w: Writer, shape: Shape, one: One, several: Several) -> None:
     """several(index, mask) for the matrices of a batch, side by side along its last axis.
 
-    `several` returns the room that says which matrices have to be computed by `one`, if any.
+    `several` returns the buffer that says which matrices have to be computed by `one`, if any.
     """
     p, b, width, size = w.places, w.b, w.b.width, w.size(shape[-1])
 
@@ -99,7 +99,7 @@ def abreast(w: Writer, shape: Shape, one: One, several: Several) -> None:
         with b.side_by_side(WIDTH):
             p.lanes(size, (), group)
 
-    def again(info: Room, start: Value, index: tuple[Value, ...], at: Value) -> None:
+    def again(info: Buffer, start: Value, index: tuple[Value, ...], at: Value) -> None:
         def failed(lanes: Index) -> Value:
             return b.op("icmp ne", p.load(changed(w, info), (lanes,), TRUE), integer(0, "i32"))
 
@@ -173,20 +173,20 @@ def entries(w: Writer, rows: Value, columns: Value, body: Callable[[Index, Index
     w.places.looped(integer(0), rows, 1, (), row)
 
 
-def fill(w: Writer, room: Room, value: Callable[[Index, Index], Value]) -> None:
+def fill(w: Writer, buffer: Buffer, value: Callable[[Index, Index], Value]) -> None:
     """Put the entries of several matrices side by side."""
-    put = lambda i, j: w.places.store(room, (i, j, LANE), TRUE, w.b.widen(value(i, j)))
-    entries(w, room.shape[0], room.shape[1], put)
+    put = lambda i, j: w.places.store(buffer, (i, j, LANE), TRUE, w.b.widen(value(i, j)))
+    entries(w, buffer.shape[0], buffer.shape[1], put)
 
 
-def give(w: Writer, room: Room, into: Room, at: At, mask: Value) -> None:
+def give(w: Writer, buffer: Buffer, into: Buffer, at: At, mask: Value) -> None:
     """Put the matrices that lie side by side into their places of the batch."""
 
     def one(i: Index, j: Index) -> None:
-        value = w.places.load(changed(w, room), (i, j, LANE), TRUE)
+        value = w.places.load(changed(w, buffer), (i, j, LANE), TRUE)
         w.places.store(into, (*at, i, j), mask, value)
 
-    entries(w, room.shape[0], room.shape[1], one)
+    entries(w, buffer.shape[0], buffer.shape[1], one)
 
 
 def factor(w: Writer, f: Factors, a: Node, at: At, mask: Value) -> None:
@@ -196,13 +196,13 @@ def factor(w: Writer, f: Factors, a: Node, at: At, mask: Value) -> None:
     small.factored(w, *below, f.info.pointer.text, name="factor_abreast")
 
 
-def copy(w: Writer, x: Node, room: Room, at: At, mask: Value) -> None:
+def copy(w: Writer, x: Node, buffer: Buffer, at: At, mask: Value) -> None:
     """Put matrices of a batch side by side; those that are not there are units."""
 
     def given(i: Index, j: Index) -> Value:
-        return w.b.select(mask, w.places.at(x, (*at, i, j), mask), unit(w, room.kind, i, j))
+        return w.b.select(mask, w.places.at(x, (*at, i, j), mask), unit(w, buffer.kind, i, j))
 
-    fill(w, room, given)
+    fill(w, buffer, given)
 
 
 def unit(w: Writer, kind: str, i: Index, j: Index) -> Value:

@@ -11,7 +11,7 @@ from graphcore.ir.sizes import Size, unknowns
 from graphcore.ops.leaf import values
 
 from .builder import Value
-from .entrance import Address, Cell, Constant, Growing, Room, Same
+from .entrance import Address, Cell, Constant, Growing, Same, Scratch
 from .failures import Machine
 from .places import is_register
 from .writer import Shared, Writer
@@ -20,7 +20,7 @@ from .writer import Shared, Writer
 class Block(NamedTuple):
     """Where in our table that of a kernel begins.
 
-    `moving` are the places in it that get pointers before the call, and `growing` its rooms that
+    `moving` are the places in it that get pointers before the call, and `growing` its buffers that
     our loops size.
     """
 
@@ -53,18 +53,18 @@ def block(p: Shared, made: Machine, pointers: Sequence[Value]) -> Block:
     for at, slot in enumerate(made.kernel.slots, first):
         if isinstance(slot, Same):
             slot = Same(slot.at + first)
-        elif isinstance(slot, Room) and unknowns(slot.bytes) & p.found:
+        elif isinstance(slot, Scratch) and unknowns(slot.bytes) & p.found:
             growing.append((at + p.first, slot.bytes))
             slot = Growing()
-        elif isinstance(slot, Room):
-            rooms, number = p.calls.lent.setdefault(slot.bytes, []), lent[slot.bytes]
+        elif isinstance(slot, Scratch):
+            buffers, number = p.calls.lent.setdefault(slot.bytes, []), lent[slot.bytes]
             lent[slot.bytes] += 1
-            if number < len(rooms):
-                lend(p, rooms[number])
-                slot = Same(rooms[number])
+            if number < len(buffers):
+                lend(p, buffers[number])
+                slot = Same(buffers[number])
             else:
-                rooms.append(at)
-                slot = Room(slot.bytes, 1 << p.time)
+                buffers.append(at)
+                slot = Scratch(slot.bytes, 1 << p.time)
         elif isinstance(slot, Constant | Address) and before < first:
             slot = Same(before + at - first)
         p.slots.append(slot)
@@ -73,11 +73,11 @@ def block(p: Shared, made: Machine, pointers: Sequence[Value]) -> Block:
 
 
 def call(w: Writer, node: Node) -> None:
-    """The call of the kernel of a node, whose results go to rooms."""
+    """The call of the kernel of a node, whose results go to buffers."""
     b, p, results = w.b, w.program, values(node)
     made = p.calls.machine(node.attrs["body"])
-    rooms = [*[w.lying(x) for x in node.inputs], *[w.home(y) for y in results]]
-    table = block(p, made, [room.pointer for room in rooms])
+    buffers = [*[w.lying(x) for x in node.inputs], *[w.home(y) for y in results]]
+    table = block(p, made, [buffer.pointer for buffer in buffers])
     for at, pointer in table.moving:
         b.do(f"store {pointer.typed}, {place(w, at).typed}")
     for at, bytes in table.growing:
@@ -87,16 +87,16 @@ def call(w: Writer, node: Node) -> None:
     given = f"{place(w, table.begin).typed}, {sizes}, ptr %record"
     status = b.now("i64", f"call i64 {code(p, made)}({given})")
     p.failures.called(b, status, node, made.sites, made.kernel.record)
-    for y, room in zip(results, rooms[len(node.inputs) :], strict=True):
-        new = w.room(y.type, room.pointer)
+    for y, buffer in zip(results, buffers[len(node.inputs) :], strict=True):
+        new = w.buffer(y.type, buffer.pointer)
         w.know([y], [w.load(new) if is_register(y.type) else new])
 
 
 def lend(p: Shared, at: int) -> None:
-    """Note that a kernel that is called now uses a room."""
-    room = p.slots[at]
-    assert isinstance(room, Room)
-    p.slots[at] = room._replace(times=room.times | 1 << p.time)
+    """Note that a kernel that is called now uses a buffer."""
+    buffer = p.slots[at]
+    assert isinstance(buffer, Scratch)
+    p.slots[at] = buffer._replace(times=buffer.times | 1 << p.time)
 
 
 def place(w: Writer, at: int) -> Value:

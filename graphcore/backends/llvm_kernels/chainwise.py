@@ -8,14 +8,14 @@ from graphcore.ir.node import Node
 from graphcore.ir.sizes import count, minimum
 from graphcore.ir.types import TensorType
 
+from .addressing import BYTES, Buffer
 from .builder import Value, integer
 from .chains import ROWS
 from .places import At
 from .products import operand, some_rows_of_product
 from .results import changed
-from .rooms import BYTES, Room
 from .rows import Chain, Rows
-from .rowwise import each_of, rooms_of, some_rows
+from .rowwise import buffers_of, each_of, some_rows
 from .writer import Homes, Writer
 
 
@@ -23,7 +23,7 @@ def some_rows_at_a_time(w: Writer, step: Chain, homes: Homes) -> None:
     """The steps of a chain for some rows, then for the next ones: as many, or one less."""
     p, b = w.places, w.b
     *outer, last = map(w.size, step.axes)
-    rooms = rooms_of_chain(w, step, homes)
+    buffers = buffers_of_chain(w, step, homes)
     for node in step.steps:
         if isinstance(node, Node):
             for base in [operand(x).base for x in node.inputs]:
@@ -37,48 +37,48 @@ def some_rows_at_a_time(w: Writer, step: Chain, homes: Homes) -> None:
         def block(number: Value) -> Sequence[Value]:
             first = b.mul(number, many)
             end = b.call("smin", b.add(first, many), last)
-            here = {x: [seen_from(w, step, x, each, first) for each in rooms[x]] for x in rooms}
+            here = {x: [seen_from(w, step, x, each, first) for each in buffers[x]] for x in buffers}
             for part in step.steps:
                 if isinstance(part, Rows):
                     some_rows(w, part, at, first, end, here)
                 else:
-                    index, (room, *_) = [i.base for i in at], here[part]
-                    some_rows_of_product(w, part, room, index, first, b.sub(end, first))
-                    p.rooms[part] = changed(w, room)
+                    index, (buffer, *_) = [i.base for i in at], here[part]
+                    some_rows_of_product(w, part, buffer, index, first, b.sub(end, first))
+                    p.buffers[part] = changed(w, buffer)
             return ()
 
         p.looped(integer(0), blocks, 1, (), block)
 
     each_of(w, outer, in_turn)
-    for x, (room, *others) in rooms.items():
-        p.rooms[x] = room._replace(level=b.level)
+    for x, (buffer, *others) in buffers.items():
+        p.buffers[x] = buffer._replace(level=b.level)
         if others and x in step.steps:
             w.copy(x, others)
 
 
-def rooms_of_chain(w: Writer, step: Chain, homes: Homes) -> Homes:
-    """Rooms for the values of a chain: of one row, of some rows, or of all."""
+def buffers_of_chain(w: Writer, step: Chain, homes: Homes) -> Homes:
+    """Buffers for the values of a chain: of one row, of some rows, or of all."""
     given, k = dict(homes), len(step.axes)
     for x in step.own:
         shape = (minimum(ROWS, step.axes[-1]), *x.type.shape[k:])
         given[x] = [w.new(x, TensorType(x.type.dtype, shape))]
-    rooms: dict[Node, list[Room]] = {}
+    buffers: dict[Node, list[Buffer]] = {}
     for part in step.steps:
         if isinstance(part, Rows):
-            rooms |= rooms_of(w, part, given)
+            buffers |= buffers_of(w, part, given)
         else:
-            rooms[part] = given.get(part) or [w.new(part)]
-    return rooms
+            buffers[part] = given.get(part) or [w.new(part)]
+    return buffers
 
 
-def seen_from(w: Writer, step: Chain, x: Node, room: Room, first: Value) -> Room:
-    """A room of some rows as part of one for all rows of a matrix, of which they are the next."""
+def seen_from(w: Writer, step: Chain, x: Node, buffer: Buffer, first: Value) -> Buffer:
+    """A buffer of some rows as part of one for all rows of a matrix, of which they are the next."""
     if x not in step.own:
-        return room
+        return buffer
     b, k = w.b, len(step.axes)
     before = b.mul(first, w.size(count(x.type.shape[k:])))
-    bytes = b.sub(integer(0), b.mul(before, integer(BYTES[room.kind])))
-    text = f"getelementptr i8, {room.pointer.typed}, {bytes.typed}"
-    pointer = b.emit("ptr", 0, text, room.pointer, bytes)
+    bytes = b.sub(integer(0), b.mul(before, integer(BYTES[buffer.kind])))
+    text = f"getelementptr i8, {buffer.pointer.typed}, {bytes.typed}"
+    pointer = b.emit("ptr", 0, text, buffer.pointer, bytes)
     shape = tuple(map(w.size, x.type.shape[k - 1 :]))
-    return room._replace(pointer=pointer, shape=shape, skipped=k - 1, readable=before)
+    return buffer._replace(pointer=pointer, shape=shape, skipped=k - 1, readable=before)

@@ -57,17 +57,17 @@ class GraphWriter(Writer):
         """
         self.homes, p = homes, self.places
         for x in graph.nodes():
-            if x.op is leaf.constant and x not in p.rooms and x not in p.numbers:
-                room = self.room(x.type, self.program.constant(x))._replace(level=0)
+            if x.op is leaf.constant and x not in p.buffers and x not in p.numbers:
+                buffer = self.buffer(x.type, self.program.constant(x))._replace(level=0)
                 if is_register(x.type):
-                    p.numbers[x] = self.load(room)
+                    p.numbers[x] = self.load(buffer)
                 else:
-                    p.rooms[x] = room
-        known = p.numbers.keys() | p.rooms.keys()
+                    p.buffers[x] = buffer
+        known = p.numbers.keys() | p.buffers.keys()
         planned = best_plan(graph, known, order)
         if not keep:
             self.over = overwriting(planned, known)
-            self.homes = homes = in_results(self.over, homes, self.room)
+            self.homes = homes = in_results(self.over, homes, self.buffer)
         for at, step in enumerate(planned.steps):
             before = self.b.note
             if self.b.note_of is not None:
@@ -78,7 +78,7 @@ class GraphWriter(Writer):
                 self.release([x for x in self.taken if planned.last.get(x, at) <= at])
         for y in dict.fromkeys(graph.outputs):
             if y not in planned.computed:
-                here = p.rooms.get(y)
+                here = p.buffers.get(y)
                 away = [x for x in homes.get(y, ()) if not (here and here.pointer == x.pointer)]
                 self.copy(y, away)
         if not keep:
@@ -108,7 +108,7 @@ class GraphWriter(Writer):
     # ---- nests
 
     def nest(self, roots: Sequence[Node], homes: Homes) -> None:
-        """Values of equal long axes, at each place in turn: in registers, or in rooms."""
+        """Values of equal long axes, at each place in turn: in registers, or in buffers."""
         p, rest = self.places, []
         if product_by_routine(self, roots, homes):
             return
@@ -122,8 +122,8 @@ class GraphWriter(Writer):
                 self.copy(root, homes.get(root, ()))
             else:
                 rest.append(root)
-        rooms = {root: homes.get(root) or [self.home_of_root(root)] for root in rest}
-        if not (rest := turned_by_routine(self, rest, rooms)):
+        buffers = {root: homes.get(root) or [self.home_of_root(root)] for root in rest}
+        if not (rest := turned_by_routine(self, rest, buffers)):
             return
 
         def place(indices: Sequence[Sequence[At]], mask: Value, tiled: bool = False) -> None:
@@ -143,8 +143,8 @@ class GraphWriter(Writer):
                     values.append((at, value))
                     if turned or not counted:
                         p.remember(root, at, mask, value)
-                for room in rooms[root]:
-                    into = room if turned or not counted else room._replace(shape=shape)
+                for buffer in buffers[root]:
+                    into = buffer if turned or not counted else buffer._replace(shape=shape)
                     if turned and tiled:
                         store_turned(p, into, values, mask)
                     else:
@@ -160,7 +160,7 @@ class GraphWriter(Writer):
                 several = at_once(p, rest) if all(map(reduces, rest)) else 1
                 alone = self.b.level == 0  # within loops, what is read is mostly in cache
                 rows, vectors = (several, 1) if inside else (1, several if alone else 1)
-                if inside or not alone or not in_tiles(self, rest, rooms, vectors):
+                if inside or not alone or not in_tiles(self, rest, buffers, vectors):
                     walk(p, shapes, place, inside, rows, -1, vectors, middle(p, rest))
             else:  # tiles of a short axis would be computed for nothing
                 self.b.branch(
@@ -168,7 +168,7 @@ class GraphWriter(Writer):
                     lambda: walk(p, shapes, partial(place, tiled=True), inside, WIDTH, tiled),
                     lambda: walk(p, shapes, place, inside),
                 )
-        p.rooms |= {root: rooms[root][0]._replace(level=self.b.level) for root in rest}
+        p.buffers |= {root: buffers[root][0]._replace(level=self.b.level) for root in rest}
 
     def is_flat(self, root: Node) -> bool:
         """Whether a root is computed in one loop over all places, whatever its axes."""

@@ -14,6 +14,7 @@ from graphcore.ir.sizes import count
 from graphcore.ir.types import TensorType
 from graphcore.ops import tensor as t
 
+from .addressing import Index
 from .axes import long_axes
 from .builder import Value, integer
 from .folds import Walk, blocks_of
@@ -21,7 +22,6 @@ from .nests import folds, reduced
 from .places import At
 from .reductions import FOLDS
 from .results import changed
-from .rooms import Index
 from .walks import side_by_side
 from .writer import Homes, Writer
 
@@ -29,7 +29,7 @@ IN_CACHE = 2**14
 """How many values are read from the fastest cache in any order."""
 
 
-def in_tiles(w: Writer, roots: Sequence[Node], rooms: Homes, vectors: int) -> bool:
+def in_tiles(w: Writer, roots: Sequence[Node], buffers: Homes, vectors: int) -> bool:
     """Compute reductions of equal axes tile by tile, unless there is no reason to."""
     if not all(folds(root) and root.op is not t.matmul for root in roots):
         return False
@@ -42,7 +42,7 @@ def in_tiles(w: Writer, roots: Sequence[Node], rooms: Homes, vectors: int) -> bo
     blocks = blocks_of(sizes, 1, 1)
     if not any(blocks):
         return False
-    Tiles(w, roots, rooms, sizes, blocks).written(vectors)
+    Tiles(w, roots, buffers, sizes, blocks).written(vectors)
     return True
 
 
@@ -56,14 +56,14 @@ class Tiles:
         self,
         w: Writer,
         roots: Sequence[Node],
-        rooms: Homes,
+        buffers: Homes,
         sizes: Sequence[Value],
         blocks: Sequence[int],
     ) -> None:
         self.w, self.roots, self.sizes = w, roots, sizes
         self.cut = max(n for n, most in enumerate(blocks) if most)
         self.most = blocks[self.cut]
-        self.rooms = rooms
+        self.buffers = buffers
         self.added = {
             root: w.new(root, TensorType(root.type.dtype, root.type.shape[-1:])) for root in roots
         }
@@ -130,7 +130,9 @@ class Tiles:
             return [*walk.starts, *walk.nothing_added(walk.starts)]
 
         def further() -> Sequence[Value]:
-            totals = [p.load(changed(self.w, self.rooms[root][0]), at, mask) for root, at in wanted]
+            totals = [
+                p.load(changed(self.w, self.buffers[root][0]), at, mask) for root, at in wanted
+            ]
             added = [p.load(changed(self.w, self.added[root]), at[-1:], mask) for root, at in sums]
             return [*totals, *added]
 
@@ -145,13 +147,13 @@ class Tiles:
 
         def finished() -> Sequence[Value]:
             for (root, at), each, total in zip(wanted, begun, totals, strict=True):
-                for room in self.rooms[root]:
-                    p.store(room, at, mask, each.finish(total))
+                for buffer in self.buffers[root]:
+                    p.store(buffer, at, mask, each.finish(total))
             return ()
 
         def kept() -> Sequence[Value]:
             for (root, at), total in zip(wanted, totals, strict=True):
-                p.store(self.rooms[root][0], at, mask, total)
+                p.store(self.buffers[root][0], at, mask, total)
             for (root, at), x in zip(sums, added, strict=True):
                 p.store(self.added[root], at[-1:], mask, x)
             return ()

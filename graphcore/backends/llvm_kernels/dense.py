@@ -18,13 +18,13 @@ from typing import NamedTuple
 
 from graphcore.backends.rounding import ADDITIONS, GROUP
 
+from .addressing import Buffer, Index
 from .arithmetic import literal
 from .builder import BITS, FALSE, TRUE, WIDTH, Builder, Value, integer
 from .folds import rounding
 from .functions import compiled, module
 from .machine import Code, levels, once
 from .places import Places
-from .rooms import Index, Room
 from .squares import transposed
 
 KINDS = "f64", "f32"
@@ -87,7 +87,7 @@ class Strip(NamedTuple):
     ends: Value
     later: Value
     left: Value
-    values: Room
+    values: Buffer
     apart: Value
     masks: Sequence[Value]
 
@@ -111,16 +111,16 @@ class Dense:
         self.p, self.kind = Places(b, integer), kind
         self.x = self.given("x", (self.rows, self.down), (self.inner, self.right))
         self.y = self.given("y", (self.inner, self.below), (self.columns, self.beside))
-        self.z = Room(Value("%z", "ptr"), (self.rows, self.columns), kind)
+        self.z = Buffer(Value("%z", "ptr"), (self.rows, self.columns), kind)
         self.part = self.z._replace(pointer=Value("%part", "ptr"))
-        self.strip = Room(Value("%strip", "ptr"), (integer(INNER), integer(WIDE * b.width)), kind)
+        self.strip = Buffer(Value("%strip", "ptr"), (integer(INNER), integer(WIDE * b.width)), kind)
 
-    def given(self, name: str, *axes: tuple[Value, Value]) -> Room:
+    def given(self, name: str, *axes: tuple[Value, Value]) -> Buffer:
         """A matrix as it lies: the size of each axis, and how far apart its places are."""
         b, count = self.b, integer(1)
         for size, apart in axes:
             count = b.add(count, b.mul(b.sub(size, integer(1)), apart))
-        return Room(Value(f"%{name}", "ptr"), (count,), self.kind)
+        return Buffer(Value(f"%{name}", "ptr"), (count,), self.kind)
 
     def text(self) -> str:
         """The module."""
@@ -183,7 +183,7 @@ class Dense:
                 apart = b.select(in_place, self.below, self.strip.shape[1])
                 pointer = b.select(in_place, y.pointer, self.strip.pointer)
                 many_there = b.select(in_place, y.shape[0], integer(INNER * WIDE * b.width))
-                values = Room(pointer, (many_there,), self.kind, b.level, b.names)
+                values = Buffer(pointer, (many_there,), self.kind, b.level, b.names)
                 end = b.add(i, high)
                 last = b.call("smin", end, b.add(j, self.strip.shape[1]))
                 stop = b.select(Value("%upper", "i1"), last, end)
@@ -208,17 +208,17 @@ class Dense:
 
         self.in_blocks(self.rows, tall, rows_from)
 
-    def after(self, room: Room, places: Value) -> Room:
-        """What is left of a room behind so many places."""
-        return self.moved(room, places, (self.b.sub(room.shape[0], places),))
+    def after(self, buffer: Buffer, places: Value) -> Buffer:
+        """What is left of a buffer behind so many places."""
+        return self.moved(buffer, places, (self.b.sub(buffer.shape[0], places),))
 
-    def moved(self, room: Room, places: Value, shape: tuple[Value, ...]) -> Room:
-        """A room that begins so many places on."""
-        text = f"getelementptr {BITS[self.kind]}, {room.pointer.typed}, {places.typed}"
-        pointer = self.b.emit("ptr", 0, text, room.pointer, places)
-        return room._replace(pointer=pointer, shape=shape)
+    def moved(self, buffer: Buffer, places: Value, shape: tuple[Value, ...]) -> Buffer:
+        """A buffer that begins so many places on."""
+        text = f"getelementptr {BITS[self.kind]}, {buffer.pointer.typed}, {places.typed}"
+        pointer = self.b.emit("ptr", 0, text, buffer.pointer, places)
+        return buffer._replace(pointer=pointer, shape=shape)
 
-    def copy_rows(self, y: Room, many: Value, masks: Sequence[Value]) -> Sequence[Value]:
+    def copy_rows(self, y: Buffer, many: Value, masks: Sequence[Value]) -> Sequence[Value]:
         """Copy a strip of y whose rows lie side by side."""
         b, p = self.b, self.p
 
@@ -231,7 +231,7 @@ class Dense:
 
         return p.looped(integer(0), many, 1, (), row)
 
-    def copy_columns(self, y: Room, many: Value, width: Value) -> Sequence[Value]:
+    def copy_columns(self, y: Buffer, many: Value, width: Value) -> Sequence[Value]:
         """Copy a strip of y whose columns lie side by side, several of them at once.
 
         Up to whole vectors the last one is copied again; rows behind the last are not read.
@@ -292,14 +292,14 @@ class Dense:
         there = [(Index(place), p.plus(lane, strip.left)) for place in places for lane in lanes]
         every = [(at, masks[n % len(masks)]) for n, at in enumerate(there)]
 
-        def get(room: Room) -> list[Value]:
-            now = room._replace(level=b.level, version=b.names)
+        def get(buffer: Buffer) -> list[Value]:
+            now = buffer._replace(level=b.level, version=b.names)
             return [p.load(now, at, mask) for at, mask in every]
 
-        def put(room: Room, values: Sequence[Value]) -> Sequence[Value]:
+        def put(buffer: Buffer, values: Sequence[Value]) -> Sequence[Value]:
             with p.stores.together():
                 for (at, mask), value in zip(every, values, strict=True):
-                    p.store(room, at, mask, value)
+                    p.store(buffer, at, mask, value)
             return ()
 
         def join(values: Sequence[Value]) -> Sequence[Value]:

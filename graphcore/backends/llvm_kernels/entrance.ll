@@ -198,15 +198,15 @@ kind:
   %float = call i1 @is_float(ptr %x)
   br i1 %float, label %number, label %array
 number:
-  %room = getelementptr i64, ptr %numbers, i64 %i
+  %buffer = getelementptr i64, ptr %numbers, i64 %i
   %value = call double @PyFloat_AsDouble(ptr %x)
-  store double %value, ptr %room
+  store double %value, ptr %buffer
   br label %done
 array:
   %data = call ptr @data(ptr %x)
   br label %done
 done:
-  %from = phi ptr [%room, %number], [%data, %array]
+  %from = phi ptr [%buffer, %number], [%data, %array]
   store ptr %from, ptr %slot
   br label %next
 end:

@@ -67,7 +67,7 @@ FITTING = 0x101
 """NumPy's flags of a row-major and aligned array."""
 
 
-class Room(NamedTuple):
+class Scratch(NamedTuple):
     """A slot of the table: memory of so many bytes, in use at the times whose bits are set."""
 
     bytes: Size
@@ -117,13 +117,13 @@ class Print(NamedTuple):
 class Same(NamedTuple):
     """A slot of the table that holds the same as the one which is `at` places behind the first.
 
-    So two kernels that a kernel calls share their rooms.
+    So two kernels that a kernel calls share their buffers.
     """
 
     at: int
 
 
-Slot: TypeAlias = Room | Constant | Address | Growing | Cell | Meter | Print | Same
+Slot: TypeAlias = Scratch | Constant | Address | Growing | Cell | Meter | Print | Same
 
 
 class Kernel(NamedTuple):
@@ -229,12 +229,12 @@ class CallableKernel:
         for type, its in zip(kernel.results, shapes, strict=True):
             np.empty(its, type.dtype)  # raises here where there is no memory for a result
         table = places.end - len(kernel.slots)
-        values, rooms, growing = [], [], []
+        values, buffers, growing = [], [], []
         for at, slot in enumerate(kernel.slots, table):
             value = 0
             match slot:
-                case Room():
-                    rooms.append(at)
+                case Scratch():
+                    buffers.append(at)
                 case Constant(array):
                     value = array.ctypes.data
                 case Address(value):
@@ -244,8 +244,8 @@ class CallableKernel:
                 case Print():
                     value = at
             values.append(value)
-        slots = [kernel.slots[at - table] for at in rooms]
-        needs = [Need(evaluate(x.bytes, known), x.times) for x in slots if isinstance(x, Room)]
+        slots = [kernel.slots[at - table] for at in buffers]
+        needs = [Need(evaluate(x.bytes, known), x.times) for x in slots if isinstance(x, Scratch)]
         starts, bytes = packed(needs)
         head = -(-places.end * 8 // LINE) * LINE
         prints = PRINTS if self.prints else 0
@@ -257,7 +257,7 @@ class CallableKernel:
         words[PRINTED] = words.ctypes.data + head + bytes
         words[places.shapes : places.numbers] = [*shape, *chain(*shapes), *sizes]
         words[table:] = values
-        words[rooms] = [words.ctypes.data + head + start for start in starts]
+        words[buffers] = [words.ctypes.data + head + start for start in starts]
         for at, slot in enumerate(kernel.slots, table):
             if isinstance(slot, Same):
                 words[at] = words[table + slot.at]

@@ -16,10 +16,10 @@ from typing import NamedTuple
 from graphcore.ir.sizes import Shape
 from graphcore.ops import elementwise as e
 
+from .addressing import Index
 from .arithmetic import literal, rule_of
 from .builder import PARTS, TRUE, WIDTH, Builder, Value, integer
 from .places import WRITTEN_OUT, At, Places
-from .rooms import Index
 
 Combine = Callable[[Value, Value], Value]
 

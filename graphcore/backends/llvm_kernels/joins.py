@@ -8,10 +8,10 @@ from graphcore.ir.node import Node
 from graphcore.ir.sizes import Shape
 from graphcore.ops import tensor as t
 
+from .addressing import Index, index_of
 from .arithmetic import kind_of, literal
 from .builder import TRUE, Value, integer
 from .places import PLACES, At, Places
-from .rooms import Index, index_of
 
 
 def inside(

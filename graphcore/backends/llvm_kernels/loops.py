@@ -1,6 +1,6 @@
 """CONTROL: how loops and branches are written. The reverse of a loop is a loop like any other.
 
-A carry is in registers, or in a pair of rooms: a step reads one and writes the other, then they
+A carry is in registers, or in a pair of buffers: a step reads one and writes the other, then they
 are exchanged. A step's results are written where those of all steps lie.
 """
 
@@ -21,24 +21,24 @@ from graphcore.ops.schedule import kernel
 from graphcore.schedule.order import order_of_body, updates
 
 from . import entrance
+from .addressing import Buffer
 from .arithmetic import cast
 from .builder import Value, integer
 from .calls import call
 from .failures import work
 from .nests import reads_what_it_overwrites
 from .places import is_register
-from .rooms import Room
 from .writer import Homes, Order, Shared, Writer
 
 
 class Carries:
-    """The values that a loop carries: registers, pairs of rooms, and rooms that steps update."""
+    """The values that a loop carries: registers, pairs of buffers, buffers that steps update."""
 
     def __init__(self, w: Writer, node: Node) -> None:
         body, n = node.attrs["body"], node.attrs["carries"]
         self.w, self.params, self.new = w, body.params[:n], body.outputs[:n]
         self.order, self.chains = carried(body, n)
-        self.rooms: dict[Node, Room] = {}
+        self.buffers: dict[Node, Buffer] = {}
         self.start: list[Value] = []
         for i, (param, x) in enumerate(zip(self.params, node.inputs[:n], strict=True)):
             if is_register(param.type):
@@ -47,24 +47,24 @@ class Carries:
             now = w.home(node[i]) if param in self.chains else w.new(node[i], param.type)
             w.copy(x, [now])
             if param in self.chains:
-                self.rooms[param] = now
+                self.buffers[param] = now
             else:
                 self.start += [now.pointer, w.new(node[i], param.type).pointer]
 
     def open(self, w: Writer, now: Sequence[Value]) -> Homes:
-        """Make the params known in a step; the rooms of its new values."""
+        """Make the params known in a step; the buffers of its new values."""
         homes: Homes = {}
         rest = iter(now)
         for param, y in zip(self.params, self.new, strict=True):
-            if room := self.rooms.get(param):
-                w.know([param], [w.room(param.type, room.pointer)])
+            if buffer := self.buffers.get(param):
+                w.know([param], [w.buffer(param.type, buffer.pointer)])
                 for update in self.chains[param]:
-                    homes.setdefault(update, []).append(w.room(param.type, room.pointer))
+                    homes.setdefault(update, []).append(w.buffer(param.type, buffer.pointer))
             elif is_register(param.type):
                 w.know([param], [next(rest)])
             else:
-                w.know([param], [w.room(param.type, next(rest))])
-                homes.setdefault(y, []).append(w.room(param.type, next(rest)))
+                w.know([param], [w.buffer(param.type, next(rest))])
+                homes.setdefault(y, []).append(w.buffer(param.type, next(rest)))
         return homes
 
     def close(self, w: Writer, now: Sequence[Value]) -> list[Value]:
@@ -72,7 +72,7 @@ class Carries:
         new: list[Value] = []
         rest = iter(now)
         for param, y in zip(self.params, self.new, strict=True):
-            if param in self.rooms:
+            if param in self.buffers:
                 continue
             value = next(rest)
             new += [w.number(y, param.type)] if is_register(param.type) else [next(rest), value]
@@ -82,12 +82,12 @@ class Carries:
         """Make the last values known after the loop."""
         rest = iter(now)
         for i, param in enumerate(self.params):
-            if room := self.rooms.get(param):
-                self.w.know([node[i]], [self.w.room(param.type, room.pointer)])
+            if buffer := self.buffers.get(param):
+                self.w.know([node[i]], [self.w.buffer(param.type, buffer.pointer)])
             elif is_register(param.type):
                 self.w.know([node[i]], [next(rest)])
             else:
-                self.w.know([node[i]], [self.w.room(param.type, next(rest))])
+                self.w.know([node[i]], [self.w.buffer(param.type, next(rest))])
                 next(rest)
 
 
@@ -109,7 +109,7 @@ def carried(body: Graph, n: int) -> tuple[Order, dict[Node, Sequence[Node]]]:
 
 
 def writes_most(update: Node) -> bool:
-    """Whether so much is overwritten that another room costs less than to store it before."""
+    """Whether so much is overwritten that another buffer costs less than to store it before."""
     if update.op is not tensor.overwrite:
         return False
     part, whole = update.inputs[1].type.count, update.type.count
@@ -125,7 +125,7 @@ def cost(w: Writer, body: Graph) -> Value:
 
 @contextmanager
 def body_of(program: Shared, length: Size) -> Iterator[None]:
-    """Write the body of a loop, whose rooms take memory only in calls where it has a step.
+    """Write the body of a loop, whose buffers take memory only in calls where it has a step.
 
     The chunks of a loop that saves some of its carries may be longer than all its steps.
     """
@@ -156,10 +156,10 @@ def scan(w: Writer, node: Node) -> None:
             if x is None:
                 inner.know([param], [i])
                 continue
-            room = w.room(param.type, w.row(x.pointer, param.type, i))._replace(level=x.level)
-            inner.know([param], [w.load(room) if is_register(param.type) else room])
-        for room, y in zip(stacked, body.outputs[n:], strict=True):
-            homes.setdefault(y, []).append(w.room(y.type, w.row(room.pointer, y.type, i)))
+            buffer = w.buffer(param.type, w.row(x.pointer, param.type, i))._replace(level=x.level)
+            inner.know([param], [w.load(buffer) if is_register(param.type) else buffer])
+        for buffer, y in zip(stacked, body.outputs[n:], strict=True):
+            homes.setdefault(y, []).append(w.buffer(y.type, w.row(buffer.pointer, y.type, i)))
 
         with w.program.failures.within(node, i), body_of(w.program, attrs["length"]):
             inner.graph(body, homes, order=carries.order)
@@ -169,14 +169,14 @@ def scan(w: Writer, node: Node) -> None:
 
     last = w.places.looped(integer(0), length, 1, carries.start, step, looks=True)
     carries.last(node, last)
-    w.know(results, [room._replace(level=b.level) for room in stacked])
+    w.know(results, [buffer._replace(level=b.level) for buffer in stacked])
 
 
 class Records:
     """The results of the steps of a loop whose number only the loop finds.
 
     Their memory doubles where it is full. It is kept for later calls, with the number of steps it
-    has room for.
+    has buffer for.
     """
 
     def __init__(self, w: Writer, types: Sequence[TensorType]) -> None:
@@ -191,7 +191,7 @@ class Records:
             self.start = [integer(0) if vary else full, *[pointer for pointer, _ in memory]]
             self.places = [at for _, at in memory]
 
-    def room_for(self, i: Value, now: Sequence[Value]) -> list[Value]:
+    def buffer_for(self, i: Value, now: Sequence[Value]) -> list[Value]:
         """The state of the records with memory for step i."""
         if not self.types:
             return []
@@ -231,10 +231,10 @@ def while_loop(w: Writer, node: Node) -> None:
             return inner.number(predicate.outputs[0])
 
     def step(i: Value, *now: Value) -> Sequence[Value]:
-        grown = records.room_for(i, now[:several])
+        grown = records.buffer_for(i, now[:several])
         homes = carries.open(w.inside(), now[several:])
         for p, y in zip(grown[1:], results, strict=True):
-            homes.setdefault(y, []).append(w.room(y.type, w.row(p, y.type, i)))
+            homes.setdefault(y, []).append(w.buffer(y.type, w.row(p, y.type, i)))
 
         with w.program.failures.within(node, i):
             inner.graph(body, homes, order=carries.order)
@@ -249,61 +249,63 @@ def while_loop(w: Writer, node: Node) -> None:
         (name,) = trips.unknowns
         w.program.sizes[name] = made
         w.program.found.add(name)
-        rooms = zip(values(node)[n:], last[1:several], strict=True)
-        for y, pointer in rooms:
-            w.know([y], [w.room(y.type, pointer)])
+        buffers = zip(values(node)[n:], last[1:several], strict=True)
+        for y, pointer in buffers:
+            w.know([y], [w.buffer(y.type, pointer)])
     carries.last(node, last[several:])
 
 
 def switch(w: Writer, node: Node) -> None:
     b, branches = w.b, node.attrs["branches"]
     operands = [w.given(x) for x in node.inputs[1:]]
-    rooms = [None if is_register(y.type) else w.home(y) for y in values(node)]
+    buffers = [None if is_register(y.type) else w.home(y) for y in values(node)]
     index, many = w.number(node.inputs[0]), integer(len(branches))
     index = cast(b, index, "i64")
     w.program.failures.outside(b, b.op("icmp uge", index, many), node, 0, index, many)
 
     def way(branch: Graph) -> Callable[[], Sequence[Value]]:
-        return lambda: inline(w, branch, operands, rooms, node)
+        return lambda: inline(w, branch, operands, buffers, node)
 
     numbers = iter(b.choose(index, *map(way, branches)))
-    after(w, node, rooms, numbers)
+    after(w, node, buffers, numbers)
 
 
 def block(w: Writer, node: Node) -> None:
     """A body that is computed once."""
-    rooms = [None if is_register(y.type) else w.home(y) for y in values(node)]
+    buffers = [None if is_register(y.type) else w.home(y) for y in values(node)]
     operands = [w.given(x) for x in node.inputs]
-    after(w, node, rooms, iter(inline(w, node.attrs["body"], operands, rooms, node)))
+    after(w, node, buffers, iter(inline(w, node.attrs["body"], operands, buffers, node)))
 
 
 def inline(
     w: Writer,
     body: Graph,
-    operands: Sequence[Value | Room],
-    rooms: Sequence[Room | None],
+    operands: Sequence[Value | Buffer],
+    buffers: Sequence[Buffer | None],
     node: Node,
 ) -> list[Value]:
-    """The steps of a body of a node: results go to rooms, or are returned where there is None."""
+    """The steps of a body of a node: results go to buffers, or are returned where there is None."""
     inner = w.inside()
     inner.know(body.params, operands)
     homes: Homes = {}
-    for y, room in zip(body.outputs, rooms, strict=True):
-        if room is not None:
-            homes.setdefault(y, []).append(room)
+    for y, buffer in zip(body.outputs, buffers, strict=True):
+        if buffer is not None:
+            homes.setdefault(y, []).append(buffer)
     inner.graph(body, homes)
-    results = zip(body.outputs, rooms, node.type.items, strict=True)
-    return [inner.number(y, type) for y, room, type in results if room is None]
+    results = zip(body.outputs, buffers, node.type.items, strict=True)
+    return [inner.number(y, type) for y, buffer, type in results if buffer is None]
 
 
-def after(w: Writer, node: Node, rooms: Sequence[Room | None], numbers: Iterator[Value]) -> None:
+def after(
+    w: Writer, node: Node, buffers: Sequence[Buffer | None], numbers: Iterator[Value]
+) -> None:
     """Make the results of a branch known."""
-    for y, room in zip(values(node), rooms, strict=True):
-        if room is None:
+    for y, buffer in zip(values(node), buffers, strict=True):
+        if buffer is None:
             w.know([y], [next(numbers)])
         else:
             w.b.names += 1
-            w.know([y], [room._replace(level=w.b.level, version=w.b.names)])
+            w.know([y], [buffer._replace(level=w.b.level, version=w.b.names)])
 
 
 CONTROL: dict[Op, Callable[[Writer, Node], None]] = {

@@ -21,6 +21,7 @@ from graphcore.ops import linalg
 from graphcore.ops.leaf import values
 
 from . import batches, small
+from .addressing import Buffer, Index, index_of
 from .arithmetic import kind_of, literal, rule_of
 from .batches import each, entries, in_groups
 from .builder import PARTS, TRUE, Value, integer
@@ -34,7 +35,6 @@ from .matrices import (
     without_result,
 )
 from .results import changed, finished
-from .rooms import Index, Room, index_of
 from .writer import Homes, Writer
 
 ROUTINES = {
@@ -51,8 +51,8 @@ At = tuple[Index, ...]
 class Factors(NamedTuple):
     """Memory for the factors of one matrix, and for the exchanges of its columns."""
 
-    packed: Room
-    exchanges: Room
+    packed: Buffer
+    exchanges: Buffer
     n: Value
 
 
@@ -71,11 +71,11 @@ def positions(index: Sequence[Value]) -> At:
     return tuple(map(Index, index))
 
 
-def copy(w: Writer, x: Node, at: At, room: Room) -> None:
-    """A matrix of a batch, put into a room."""
+def copy(w: Writer, x: Node, at: At, buffer: Buffer) -> None:
+    """A matrix of a batch, put into a buffer."""
     p = w.places
-    put = lambda i, j, mask: p.store(room, (i, j), mask, p.at(x, (*at, i, j), mask))
-    rows, columns = room.shape
+    put = lambda i, j, mask: p.store(buffer, (i, j), mask, p.at(x, (*at, i, j), mask))
+    rows, columns = buffer.shape
     side_by_side(w, rows, columns, put)
 
 
@@ -97,15 +97,15 @@ def lu_factor(w: Writer, node: Node, homes: Homes) -> None:
     """The factors in one matrix, and with which column each was exchanged."""
     p, b, a = w.places, w.b, node.inputs[0]
     packed, exchanges = values(node)
-    rooms = [w.home(packed), w.home(exchanges)]
+    buffers = [w.home(packed), w.home(exchanges)]
     f, getrf = memory(w, node, a), Call(w, "getrf", kind_of(a))
 
     def one(number: Value, index: tuple[Value, ...]) -> None:
-        at, own = positions(index), matrix(w, rooms[0], packed.type, number)
+        at, own = positions(index), matrix(w, buffers[0], packed.type, number)
 
         def exchanged(i: Index) -> Sequence[Value]:
             column = b.convert("sext", p.load(changed(w, f.exchanges), (i,), TRUE), "i64")
-            p.store(rooms[1], (*at, i), TRUE, b.op("sub", column, integer(1)))
+            p.store(buffers[1], (*at, i), TRUE, b.op("sub", column, integer(1)))
             return ()
 
         factor(w, f._replace(packed=own), a, at, getrf)
@@ -118,37 +118,37 @@ def lu_factor(w: Writer, node: Node, homes: Homes) -> None:
             def exchanged(i: Value) -> Sequence[Value]:
                 found = p.load(changed(w, own.exchanges), (Index(i), batches.LANE), TRUE)
                 column = b.op("sub", b.convert("sext", found, "i64"), integer(1))
-                p.store(rooms[1], (*at, Index(i)), mask, column)
+                p.store(buffers[1], (*at, Index(i)), mask, column)
                 return ()
 
             batches.factor(w, own, a, at, mask)
-            batches.give(w, own.packed, rooms[0], at, mask)
+            batches.give(w, own.packed, buffers[0], at, mask)
             p.looped(integer(0), own.n, 1, (), exchanged)
 
         return several
 
     in_groups(w, kind_of(a), a.type.shape[:-2], [f.n], one, prepared)
-    w.know([packed, exchanges], [changed(w, room) for room in rooms])
+    w.know([packed, exchanges], [changed(w, buffer) for buffer in buffers])
 
 
 # ---- solutions
 
 
 def solve(w: Writer, node: Node, homes: Homes) -> None:
-    """x with a x = b or aᵀ x = b, or the inverse, in the room of the result; a may be factored.
+    """x with a x = b or aᵀ x = b, or the inverse, in the buffer of the result; a may be factored.
 
     The rows of a are the columns of aᵀ = P l u, so that a x = b has x = P l⁻ᵀ u⁻ᵀ b, and aᵀ x = b
     has x = u⁻¹ l⁻¹ P⁻¹ b.
     """
-    a, room, columns = node.inputs[0], w.home(node), w.size(node.type.shape[-1])
+    a, buffer, columns = node.inputs[0], w.home(node), w.size(node.type.shape[-1])
     transposed = node.attrs.get("transposed", False)
     f = memory(w, node, a)
     check_sizes(w, node, columns)
-    trsm = Call(w, "trsm", room.kind)
-    getrf = None if node.op is linalg.lu_solve else Call(w, "getrf", room.kind)
+    trsm = Call(w, "trsm", buffer.kind)
+    getrf = None if node.op is linalg.lu_solve else Call(w, "getrf", buffer.kind)
 
     def one(number: Value, index: tuple[Value, ...]) -> None:
-        at, own = positions(index), matrix(w, room, node.type, number)
+        at, own = positions(index), matrix(w, buffer, node.type, number)
         if len(node.inputs) > 1:
             copy(w, node.inputs[-1], at, own)
         else:
@@ -169,18 +169,20 @@ def solve(w: Writer, node: Node, homes: Homes) -> None:
         w.b.branch(wrong, lost, solved)
 
     def prepared() -> batches.Several:
-        return several_solved(w, node, room)
+        return several_solved(w, node, buffer)
 
     with w.abreast(node):
-        in_groups(w, room.kind, node.type.shape[:-2], (f.n, columns), one, prepared)
-    finished(w, node, homes, room)
+        in_groups(w, buffer.kind, node.type.shape[:-2], (f.n, columns), one, prepared)
+    finished(w, node, homes, buffer)
 
 
-def put_unit(w: Writer, room: Room, i: Index, j: Index, mask: Value) -> None:
+def put_unit(w: Writer, buffer: Buffer, i: Index, j: Index, mask: Value) -> None:
     """An entry of the matrix with 1 on its diagonal."""
     p = w.places
     same = w.b.op("icmp eq", p.spelled(j), p.spelled(i))
-    p.store(room, (i, j), mask, w.b.select(same, literal(1, room.kind), literal(0, room.kind)))
+    p.store(
+        buffer, (i, j), mask, w.b.select(same, literal(1, buffer.kind), literal(0, buffer.kind))
+    )
 
 
 def given(w: Writer, node: Node, f: Factors, at: At) -> Value:
@@ -198,7 +200,7 @@ def given(w: Writer, node: Node, f: Factors, at: At) -> Value:
 
 
 def solve_factored(
-    w: Writer, exchanges: Room, x: Room, transposed: bool, solve: Callable[..., None]
+    w: Writer, exchanges: Buffer, x: Buffer, transposed: bool, solve: Callable[..., None]
 ) -> None:
     """x becomes the y with a y = x, or aᵀ y = x; `solve` does it for a triangle."""
     if transposed:
@@ -209,7 +211,7 @@ def solve_factored(
         exchange(w, x, exchanges, w.b.sub(x.shape[0], integer(1)), integer(-1))
 
 
-def exchange(w: Writer, x: Room, exchanges: Room, first: Value, step: Value) -> None:
+def exchange(w: Writer, x: Buffer, exchanges: Buffer, first: Value, step: Value) -> None:
     """Exchange rows, beginning with the `first`; the exchanges count rows from 1.
 
     Of one matrix, or of several side by side.
@@ -242,18 +244,18 @@ def exchange(w: Writer, x: Room, exchanges: Room, first: Value, step: Value) -> 
     p.looped(integer(0), n, 1, (), row)
 
 
-def several_solved(w: Writer, node: Node, room: Room) -> batches.Several:
+def several_solved(w: Writer, node: Node, buffer: Buffer) -> batches.Several:
     """The same for several matrices."""
     f = batches.memory(w, node, node.inputs[0])
     x = batches.sides(w, node, node.type.dtype, *node.type.shape[-2:])
     given = x.kind, f.packed.pointer, x.pointer, x.shape[0], x.shape[1]
     triangle = partial(small.solve_triangular, w, *given, name="triangular_abreast")
 
-    def several(at: At, mask: Value) -> Room:
+    def several(at: At, mask: Value) -> Buffer:
         def right(i: Index, j: Index) -> Value:
             if len(node.inputs) > 1:
                 return w.places.at(node.inputs[-1], (*at, i, j), mask)
-            return batches.unit(w, room.kind, i, j)
+            return batches.unit(w, buffer.kind, i, j)
 
         if node.op is linalg.lu_solve:
             several_given(w, node, f, at, mask)
@@ -262,7 +264,7 @@ def several_solved(w: Writer, node: Node, room: Room) -> batches.Several:
         batches.fill(w, x, right)
         transposed = node.attrs.get("transposed", False)
         solve_factored(w, f.exchanges, x, transposed, triangle)
-        batches.give(w, x, room, at, mask)
+        batches.give(w, x, buffer, at, mask)
         return f.info
 
     return several
@@ -301,7 +303,7 @@ def determined(w: Writer, node: Node, homes: Homes) -> None:
     kind, given, n = kind_of(a), len(node.inputs) > 1, w.size(a.type.shape[-1])
     several = node.op in (linalg.slogdet, linalg.lu_slogdet)
     results = values(node) if several else [node]
-    rooms = [w.home(y) for y in results]
+    buffers = [w.home(y) for y in results]
     f = None if given else memory(w, node, a)
     getrf = None if given else Call(w, "getrf", kind)
 
@@ -338,8 +340,8 @@ def determined(w: Writer, node: Node, homes: Homes) -> None:
                 sign, log = found
                 size = rule_of(e.exp, log.kind)(b, log)
                 found = [rule_of(e.multiply, kind)(b, sign, complex_or(w, size, kind))]
-        for room, value in zip(rooms, found, strict=True):
-            p.store(room, at, mask, value)
+        for buffer, value in zip(buffers, found, strict=True):
+            p.store(buffer, at, mask, value)
 
     def prepared() -> batches.Several:
         own = None if given else batches.memory(w, node, a)
@@ -353,9 +355,9 @@ def determined(w: Writer, node: Node, homes: Homes) -> None:
 
     in_groups(w, kind, a.type.shape[:-2], () if given else (n,), one, prepared)
     if several:
-        w.know(results, [changed(w, room) for room in rooms])
+        w.know(results, [changed(w, buffer) for buffer in buffers])
     else:
-        finished(w, node, homes, rooms[0])
+        finished(w, node, homes, buffers[0])
 
 
 def complex_or(w: Writer, x: Value, kind: str) -> Value:
@@ -418,12 +420,12 @@ def sign_and_log(
 
 def solve_tridiagonal(w: Writer, node: Node, homes: Homes) -> None:
     """Elimination with row exchanges, by LAPACK, which writes over all that it is given."""
-    p, (*bands, right), room = w.places, node.inputs, w.home(node)
+    p, (*bands, right), buffer = w.places, node.inputs, w.home(node)
     n, columns = map(w.size, node.type.shape[-2:])
     check_sizes(w, node, n, columns)
     copies = [w.new(node, TensorType(x.type.dtype, x.type.shape[-1:])) for x in bands]
     sides = w.new(node, TensorType(node.type.dtype, node.type.shape[-1:-3:-1]))
-    gtsv = Call(w, "gtsv", room.kind)
+    gtsv = Call(w, "gtsv", buffer.kind)
     info = gtsv.cell("i32", "0")
     after = w.row(copies[0].pointer, TensorType(node.type.dtype, ()), integer(1))
 
@@ -436,7 +438,7 @@ def solve_tridiagonal(w: Writer, node: Node, homes: Homes) -> None:
             return ()
 
         def give(i: Index, j: Index) -> None:
-            p.store(room, (*at, i, j), TRUE, p.load(changed(w, sides), (j, i), TRUE))
+            p.store(buffer, (*at, i, j), TRUE, p.load(changed(w, sides), (j, i), TRUE))
 
         p.each(n, (), copy, 0)
         entries(w, n, columns, lambda i, j: p.store(sides, (j, i), TRUE, p.at(right, (*at, i, j))))
@@ -450,7 +452,7 @@ def solve_tridiagonal(w: Writer, node: Node, homes: Homes) -> None:
         return ()
 
     w.b.branch(w.b.op("icmp sgt", columns, integer(0)), solved)  # gtsv takes one column for none
-    finished(w, node, homes, room)
+    finished(w, node, homes, buffer)
 
 
 LU = {

@@ -15,13 +15,13 @@ from graphcore.ops import linalg
 from graphcore.ops import tensor as t
 
 from . import capsules, small
+from .addressing import Buffer, Index
 from .arithmetic import kind_of, literal, rule_of
 from .batches import each, entries
 from .builder import TRUE, Value, integer
 from .entrance import Address
 from .places import At
 from .results import finished
-from .rooms import Index, Room
 from .writer import Homes, Writer
 
 ROUTINES = {
@@ -116,10 +116,10 @@ def check_sizes(
             w.program.failures.failed(b, wrong, node, reason)
 
 
-def matrix(w: Writer, room: Room, type: TensorType, at: Value) -> Room:
+def matrix(w: Writer, buffer: Buffer, type: TensorType, at: Value) -> Buffer:
     """A matrix of a batch."""
     one = TensorType(type.dtype, type.shape[-2:])
-    return room._replace(pointer=w.row(room.pointer, one, at), shape=room.shape[-2:])
+    return buffer._replace(pointer=w.row(buffer.pointer, one, at), shape=buffer.shape[-2:])
 
 
 # ---- factors and solutions
@@ -127,25 +127,25 @@ def matrix(w: Writer, room: Room, type: TensorType, at: Value) -> Room:
 
 def cholesky(w: Writer, node: Node, homes: Homes) -> None:
     """l with a = l lᴴ, in the buffer of the result. LAPACK, by columns, sees the transpose of l."""
-    p, b, (a,), room = w.places, w.b, node.inputs, w.home(node)
+    p, b, (a,), buffer = w.places, w.b, node.inputs, w.home(node)
     n = w.size(node.type.shape[-1])
     check_sizes(w, node, n)
 
     def lower(index: At, mask: Value) -> None:
         below = b.op("icmp sle", p.spelled(index[-1]), p.spelled(index[-2]))
         value = b.select(below, p.at(a, index, mask), literal(0, kind_of(node)))
-        p.store(room, index, mask, value)
+        p.store(buffer, index, mask, value)
 
     p.everywhere(node.type.shape, lower)
-    call = Call(w, "potrf", room.kind)
+    call = Call(w, "potrf", buffer.kind)
     info = call.cell("i32", "0")
 
     def one(at: Value, index: tuple[Value, ...]) -> None:
-        own = matrix(w, room, node.type, at)
+        own = matrix(w, buffer, node.type, at)
         small.either(
             w,
             n,
-            lambda: small.cholesky(w, room.kind, own.pointer, n, info),
+            lambda: small.cholesky(w, buffer.kind, own.pointer, n, info),
             lambda: call("U", call.size(n), own.pointer, call.stride(n), info),
             small.MOST,
         )
@@ -157,32 +157,32 @@ def cholesky(w: Writer, node: Node, homes: Homes) -> None:
         b.branch(is_set(w, info), lost)
 
     each(w, node.type.shape[:-2], one)
-    finished(w, node, homes, room)
+    finished(w, node, homes, buffer)
 
 
 def solve_triangular(w: Writer, node: Node, homes: Homes) -> None:
-    """x with t x = b, in the room of the result: xᵀ tᵀ = bᵀ."""
+    """x with t x = b, in the buffer of the result: xᵀ tᵀ = bᵀ."""
     p, attrs = w.places, node.attrs
     a, right = node.inputs
-    room, factor = w.home(node), w.lying(lying(a))
+    buffer, factor = w.home(node), w.lying(lying(a))
     n, columns = map(w.size, node.type.shape[-2:])
     check_sizes(w, node, n, columns)
-    p.everywhere(node.type.shape, lambda at, mask: p.store(room, at, mask, p.at(right, at, mask)))
+    p.everywhere(node.type.shape, lambda at, mask: p.store(buffer, at, mask, p.at(right, at, mask)))
     if attrs["check"] and not attrs["unit"]:
         refuse_singular(w, node, n, columns)
-    trsm = Call(w, "trsm", room.kind)
+    trsm = Call(w, "trsm", buffer.kind)
     ways = attrs["lower"], turned(a), attrs["unit"]
 
     def one(at: Value, index: tuple[Value, ...]) -> None:
-        own, other = matrix(w, room, node.type, at), matrix(w, factor, a.type, at)
+        own, other = matrix(w, buffer, node.type, at), matrix(w, factor, a.type, at)
         solve_in_place(w, trsm, other, own, *ways)
 
     each(w, node.type.shape[:-2], one)
-    finished(w, node, homes, room)
+    finished(w, node, homes, buffer)
 
 
 def solve_in_place(
-    w: Writer, trsm: Call, t: Room, x: Room,
+    w: Writer, trsm: Call, t: Buffer, x: Buffer,
     lower: bool, turned: bool, unit: bool,
 ) -> None:  # fmt: skip
     """x becomes the y with t y = x, which both lie row by row: yᵀ tᵀ = xᵀ."""
@@ -222,7 +222,7 @@ def without_result(
     node: Node,
     reason: str,
     index: tuple[Value, ...],
-    own: Room,
+    own: Buffer,
     known: Sequence[Node],
 ) -> None:
     """Leave, as a matrix has no result, or put nan into that.

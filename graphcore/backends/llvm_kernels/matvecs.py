@@ -16,6 +16,7 @@ from graphcore.ir.sizes import Shape, Size, count, unknowns
 from graphcore.ir.types import TensorType
 from graphcore.ops import tensor as t
 
+from .addressing import Buffer, Index
 from .arithmetic import kind_of, literal
 from .batches import each
 from .builder import FALSE, TRUE, Builder, Value, integer
@@ -26,7 +27,6 @@ from .machine import Code, levels, once
 from .places import Body, Places, is_register
 from .products import Operand, moved, operand, start
 from .results import finished
-from .rooms import Index, Room
 from .rows import Pair
 from .writer import Homes, Writer
 
@@ -46,11 +46,11 @@ SMALL = 1024
 
 
 class Product(NamedTuple):
-    """A product of a matrix in memory, the room that this lies in, and a vector."""
+    """A product of a matrix in memory, the buffer that this lies in, and a vector."""
 
     root: Node
     matrix: Operand
-    room: Room
+    buffer: Buffer
     vector: Node
 
 
@@ -58,9 +58,9 @@ def product_by_routine(w: Writer, roots: Sequence[Node], homes: Homes) -> bool:
     """Whether a nest is one product of a matrix and a vector by a routine; it is stored then."""
     given = in_memory(w, roots[0]) if len(roots) == 1 else None
     if given is not None:
-        room = w.home(roots[0])
-        store_product(w, given, room)
-        know(w, given.root, homes, room)
+        buffer = w.home(roots[0])
+        store_product(w, given, buffer)
+        know(w, given.root, homes, buffer)
     return given is not None
 
 
@@ -72,18 +72,18 @@ def products_in_one_walk(w: Writer, step: Pair, homes: Homes) -> None:
         w.nest([first], homes)
         w.nest([second], homes)
         return
-    between, room = w.home(first), w.home(second)
-    w.places.rooms[first] = between
-    store_product(w, other, room, one)
-    for given, into in ((one, between), (other, room)):
+    between, buffer = w.home(first), w.home(second)
+    w.places.buffers[first] = between
+    store_product(w, other, buffer, one)
+    for given, into in ((one, between), (other, buffer)):
         know(w, given.root, homes, into)
 
 
-def know(w: Writer, root: Node, homes: Homes, room: Room) -> None:
+def know(w: Writer, root: Node, homes: Homes, buffer: Buffer) -> None:
     """Make a product known that has been stored."""
-    finished(w, root, homes, room)
+    finished(w, root, homes, buffer)
     if is_register(root.type):
-        w.places.numbers[root] = w.load(w.places.rooms.pop(root))
+        w.places.numbers[root] = w.load(w.places.buffers.pop(root))
 
 
 def in_memory(w: Writer, root: Node) -> Product | None:
@@ -91,18 +91,18 @@ def in_memory(w: Writer, root: Node) -> Product | None:
     if root.op is not t.matvec or kind_of(root) not in LANES:
         return None
     x, vector = root.inputs
-    matrix = operand(x, w.places.rooms)
-    room, places = w.places.rooms.get(matrix.base), count(x.type.shape[-2:])
-    if room is None or room.skipped or {room.kind, kind_of(vector)} != {kind_of(root)}:
+    matrix = operand(x, w.places.buffers)
+    buffer, places = w.places.buffers.get(matrix.base), count(x.type.shape[-2:])
+    if buffer is None or buffer.skipped or {buffer.kind, kind_of(vector)} != {kind_of(root)}:
         return None
     if isinstance(places, int) and places <= SMALL:
         return None
     if any(unknowns(n) & w.program.found for n in x.type.shape):
         return None
-    return Product(root, matrix, room, vector)
+    return Product(root, matrix, buffer, vector)
 
 
-def store_product(w: Writer, given: Product, into: Room, before: Product | None = None) -> None:
+def store_product(w: Writer, given: Product, into: Buffer, before: Product | None = None) -> None:
     """Store a product of a matrix and a vector, one of a batch after the other.
 
     The vector may be the product `before`, of the same matrix: it is computed as well then.
@@ -114,10 +114,10 @@ def store_product(w: Writer, given: Product, into: Room, before: Product | None 
         taken.append(new)
         return pointer
 
-    def in_room(x: Node) -> Room:
-        found = w.places.rooms.get(x)
+    def in_buffer(x: Node) -> Buffer:
+        found = w.places.buffers.get(x)
         if found is None or found.skipped:
-            found = w.room(x.type, memory(x.type))
+            found = w.buffer(x.type, memory(x.type))
             w.copy(x, [found])
         return found
 
@@ -127,16 +127,16 @@ def store_product(w: Writer, given: Product, into: Room, before: Product | None 
 
     shape, length = given.root.inputs[0].type.shape, given.root.type.shape[-1]
     rows, columns = [w.size(n) for n in (reversed(shape[-2:]) if matrix.turned else shape[-2:])]
-    apart, vectors = w.size(matrix.apart), [(given.vector, in_room(given.vector))]
+    apart, vectors = w.size(matrix.apart), [(given.vector, in_buffer(given.vector))]
     if before is not None:
-        vectors.append((before.vector, in_room(before.vector)))
+        vectors.append((before.vector, in_buffer(before.vector)))
     vectors.append((given.root, into))
     if matrix.turned:
         scratch = memory(TensorType(given.root.type.dtype, (2 * (length + LANES[kind]),)))
 
     def one(_: Value, index: tuple[Value, ...]) -> None:
-        a = start(w, given.room, matrix.strides, index)
-        v, *inner, y = [start(w, room, rows_apart(x.type.shape), index) for x, room in vectors]
+        a = start(w, given.buffer, matrix.strides, index)
+        v, *inner, y = [start(w, buffer, rows_apart(x.type.shape), index) for x, buffer in vectors]
 
         def read(first: Value, many: Value, begun: Value) -> None:
             part, own = moved(b, a, b.mul(first, apart), kind), moved(b, v, first, kind)
@@ -223,8 +223,8 @@ def across(kind: str) -> str:
     """
     b, many = Builder(LANES[kind]), ROWS if levels()[0] == "x86-64-v4" else GROUP
     p, rows, columns, apart = Places(b, integer), size("rows"), size("columns"), size("apart")
-    x = Room(Value("%x", "ptr"), (rows, apart), kind)
-    v, y = Room(Value("%v", "ptr"), (columns,), kind), Room(Value("%y", "ptr"), (rows,), kind)
+    x = Buffer(Value("%x", "ptr"), (rows, apart), kind)
+    v, y = Buffer(Value("%v", "ptr"), (columns,), kind), Buffer(Value("%y", "ptr"), (rows,), kind)
     several, zero = BLOCK * b.width, literal(0.0, kind)
 
     def sums_of_few(first: Value) -> Sequence[Value]:
@@ -283,8 +283,8 @@ def down(kind: str) -> str:
     """
     b = Builder(LANES[kind])
     p, rows, columns, apart = Places(b, integer), size("rows"), size("columns"), size("apart")
-    x = Room(Value("%x", "ptr"), (rows, apart), kind)
-    u, part = Room(Value("%u", "ptr"), (rows,), kind), sums_of(b, "part", kind)
+    x = Buffer(Value("%x", "ptr"), (rows, apart), kind)
+    u, part = Buffer(Value("%u", "ptr"), (rows,), kind), sums_of(b, "part", kind)
     zero = b.widen(literal(0.0, kind))
 
     def add(first: Value) -> Sequence[Value]:
@@ -339,7 +339,7 @@ def join(kind: str) -> str:
     p, columns = Places(b, integer), size("columns")
     part = sums_of(b, "part", kind)
     lost = part._replace(pointer=moved(b, part.pointer, part.shape[0], kind))
-    y, zero = Room(Value("%y", "ptr"), (columns,), kind), b.widen(literal(0.0, kind))
+    y, zero = Buffer(Value("%y", "ptr"), (columns,), kind), b.widen(literal(0.0, kind))
 
     def first(j: Index, mask: Value) -> Sequence[Value]:
         stored(p, lost, j, zero)
@@ -370,8 +370,8 @@ def twice(kind: str) -> str:
     """
     b = Builder(LANES[kind])
     p, rows, columns, apart = Places(b, integer), size("rows"), size("columns"), size("apart")
-    x = Room(Value("%x", "ptr"), (rows, apart), kind)
-    v, y = Room(Value("%v", "ptr"), (columns,), kind), Room(Value("%y", "ptr"), (rows,), kind)
+    x = Buffer(Value("%x", "ptr"), (rows, apart), kind)
+    v, y = Buffer(Value("%v", "ptr"), (columns,), kind), Buffer(Value("%y", "ptr"), (rows,), kind)
     part, zero, short = sums_of(b, "part", kind), literal(0.0, kind), b.width // 2
 
     def by(halves: int) -> Sequence[Value]:
@@ -444,15 +444,15 @@ def whole_first(
     return p.looped(end, stop, b.width, carried, rest, b.width)
 
 
-def sums_of(b: Builder, name: str, kind: str) -> Room:
+def sums_of(b: Builder, name: str, kind: str) -> Buffer:
     """Sums of columns, in a whole number of vectors: of no columns `twice` stores one."""
     most = b.op("add", b.call("smax", size("columns"), integer(1)), integer(b.width - 1))
-    return Room(Value(f"%{name}", "ptr"), (b.op("and", most, integer(-b.width)),), kind)
+    return Buffer(Value(f"%{name}", "ptr"), (b.op("and", most, integer(-b.width)),), kind)
 
 
-def stored(p: Places, room: Room, i: Index, x: Value) -> Sequence[Value]:
+def stored(p: Places, buffer: Buffer, i: Index, x: Value) -> Sequence[Value]:
     """Put lanes into a whole number of vectors."""
-    p.store(room, (i,), TRUE, x)
+    p.store(buffer, (i,), TRUE, x)
     return ()
 
 

@@ -145,7 +145,7 @@ class Metered(GraphWriter):
             roots = step.roots
         else:
             roots = [*step.made] if isinstance(step, Rows | Pair | Chain) else [step]
-        known = self.places.rooms.keys() | self.places.numbers.keys()
+        known = self.places.buffers.keys() | self.places.numbers.keys()
         inside: dict[Node, None] = {}
         reads: dict[Node, None] = {}
         waiting = [(root, False) for root in roots]

@@ -26,7 +26,7 @@ from .flops import flops
 from .joins import is_of_slices
 from .places import counts_through
 from .reductions import FOLDS, REDUCTIONS, axes_of, is_small_product
-from .routines import ALONE, operands_in_rooms
+from .routines import ALONE, operands_in_buffers
 from .rows import Chain, Pair, Rows, is_long
 from .writer import Order
 
@@ -192,7 +192,7 @@ def is_alone(node: Node) -> bool:
 
 def operands(node: Node) -> Sequence[Node]:
     """The operands that a node reads: a routine may read a matrix as its transpose."""
-    lying = operands_in_rooms(node) if is_alone(node) else ()
+    lying = operands_in_buffers(node) if is_alone(node) else ()
     if node.op is t.matmul and lying:
         return lying
     return [
@@ -387,7 +387,7 @@ def stored(
     updates: Collection[Node],
     again: Mapping[Node, int],
 ) -> tuple[set[Node], dict[Node, dict[object, bool]]]:
-    """The nodes that get a room, or a register if they are small; those read at several places."""
+    """The nodes that get a buffer, or a register if small; and those read at several places."""
     elsewhere: dict[Node, dict[object, bool]] = {}
     cost: dict[Node, int] = {}
     depth: dict[Node, int] = {}
@@ -409,7 +409,7 @@ def stored(
         if node in known or node.op is leaf.project:
             continue
         if is_alone(node):
-            held.update(operands_in_rooms(node))
+            held.update(operands_in_buffers(node))
         if (is_alone(node) and not isinstance(node.type, TupleType)) or reduces(node):
             held.add(node)
         keys = readings.get(node, {})

@@ -15,18 +15,19 @@ from graphcore.ir.node import Node
 from graphcore.ir.types import TensorType, TupleType
 from graphcore.ops import leaf
 
+from .addressing import BYTES, Buffer
 from .arithmetic import SCALAR, kind_of
 from .axes import is_by_parts
 from .builder import Value
 from .nests import Nest, Plan, reduces, walked
 from .places import is_register
-from .rooms import BYTES, Room
 
 
 def overwriting(planned: Plan, known: Collection[Node]) -> dict[Node, Node]:
     """The values that roots of nests are stored over, which no later step reads.
 
-    The roots are stored in turn at each place: only the last that reads a value may take its room.
+    The roots are stored in turn at each place: only the last that reads a value may take its
+    buffer.
     """
     found: dict[Node, Node] = {}
     for at, step in enumerate(planned.steps):
@@ -85,12 +86,12 @@ def same_size(root: Node, x: Node) -> bool:
 
 def in_results(
     over: dict[Node, Node],
-    homes: dict[Node, list[Room]],
-    room: Callable[[TensorType, Value], Room],
-) -> dict[Node, list[Room]]:
+    homes: dict[Node, list[Buffer]],
+    buffer: Callable[[TensorType, Value], Buffer],
+) -> dict[Node, list[Buffer]]:
     """The homes of results, and of the values that these are stored over."""
     found = dict(homes)
     for root, x in reversed(over.items()):
         if root in found and x not in found:
-            found[x] = [room(x.type, found[root][0].pointer)]
+            found[x] = [buffer(x.type, found[root][0].pointer)]
     return found

@@ -18,9 +18,9 @@ from graphcore.ir.types import TensorType
 from graphcore.ops import leaf
 from graphcore.ops import tensor as t
 
+from .addressing import ZERO, Buffer, Index, Memory, index_of
 from .arithmetic import SCALAR, cast, kind_of, literal
 from .builder import TRUE, WIDTH, Builder, Value, integer
-from .rooms import ZERO, Index, Memory, Room, index_of
 
 At: TypeAlias = tuple[Index, ...]
 Rule: TypeAlias = "Callable[[Places, Node, At, Value], Value]"
@@ -38,7 +38,7 @@ def is_register(type: TensorType) -> bool:
 
 
 class Places(Memory):
-    """The values of nodes at places, stored in `rooms`, in registers (`numbers`), or computed.
+    """The values of nodes at places, stored in `buffers`, in registers (`numbers`), or computed.
 
     Each body of a loop or branch has its own, as equal nodes of two bodies have other values.
     A sum along the last axis keeps `vectors` running totals, each in a vector of its own. For a
@@ -51,11 +51,11 @@ class Places(Memory):
     def __init__(self, b: Builder, size: Callable[[Size], Value]) -> None:
         super().__init__(b)
         self.size = size
-        self.rooms: dict[Node, Room] = {}
+        self.buffers: dict[Node, Buffer] = {}
         self.numbers: dict[Node, Value] = {}
 
     def at(self, node: Node, index: At, mask: Value = TRUE, stored: bool = True) -> Value:
-        """The value of `node` at a place; `stored` says whether it may be read from its room.
+        """The value of `node` at a place; `stored` says whether it may be read from its buffer.
 
         One index for several axes is the number of the place, in row-major order.
         """
@@ -70,8 +70,8 @@ class Places(Memory):
         before = self.b.note
         if self.b.note_of is not None:
             self.b.note = self.b.note_of(node)
-        if stored and node in self.rooms:
-            value = self.load(self.rooms[node], index, mask)
+        if stored and node in self.buffers:
+            value = self.load(self.buffers[node], index, mask)
         elif node.op in SCALAR:
             xs = [self.at(x, index, mask) for x in node.inputs]
             value = SCALAR[node.op](self.b, node, xs)
@@ -119,7 +119,7 @@ class Places(Memory):
                 if x.type.shape and x.type.shape != node.type.shape:
                     return False
             elif (
-                x in self.rooms
+                x in self.buffers
                 or x.op is leaf.full
                 or not x.type.shape
                 or (x.op is t.expand and not x.inputs[0].type.shape)
@@ -294,9 +294,9 @@ def reshape(p: Places, node: Node, index: At, mask: Value) -> Value:
         rest = iter([i for i, n in zip(index, new, strict=True) if n != 1])
         return p.at(x, tuple([ZERO if n == 1 else next(rest) for n in old]), mask)
     sizes = [p.size(n) for n in new]
-    if x in p.rooms and x not in p.numbers:
-        room, k = p.rooms[x], p.rooms[x].skipped
-        return p.load(room._replace(skipped=0), [p.place(index[k:], sizes[k:])], mask)
+    if x in p.buffers and x not in p.numbers:
+        buffer, k = p.buffers[x], p.buffers[x].skipped
+        return p.load(buffer._replace(skipped=0), [p.place(index[k:], sizes[k:])], mask)
     same = 0
     while same < min(len(old), len(new)) - 1 and old[same] == new[same]:
         same += 1

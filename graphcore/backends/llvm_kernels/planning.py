@@ -2,7 +2,7 @@
 
 A value that several nests read is stored by the first of them, as a rule. A reverse pass reads many
 such values of the program: masks, activations, parts of sums. Where a store and loads from memory
-take longer than to compute a value again from what is stored anyway, no room is taken for it.
+take longer than to compute a value again from what is stored anyway, no buffer is taken for it.
 
     nest: m = where(x > 0, x, 0.1 * x), s = sum(m * m);  nest: m * g(s)
         becomes   nest: s = sum(m * m);  nest: m * g(s), each with an m of its own

@@ -17,8 +17,8 @@ from .writer import Homes, Writer
 def print_(w: Writer, node: Node, homes: Homes) -> None:
     """y = x, and a print of y."""
     b, p, type = w.b, w.program, node.type
-    room = w.home(node)
-    w.copy(node.inputs[0], [room])
+    buffer = w.home(node)
+    w.copy(node.inputs[0], [buffer])
     begin = p.first + len(p.slots)
     p.slots.append(entrance.Print(node.attrs["label"], node.attrs["dims"], type.dtype))
     p.slots += [entrance.Cell()] * type.ndim
@@ -26,6 +26,6 @@ def print_(w: Writer, node: Node, homes: Homes) -> None:
         b.do(f"store {p.size(size).typed}, {place(w, at).typed}")
     routine = p.shared("print", entrance.Address(entrance.code()["print"]))
     slot, count, bytes = place(w, begin), f"i64 {type.ndim}", p.bytes(type)
-    given = f"ptr %record, {slot.typed}, {count}, {room.pointer.typed}, {bytes.typed}"
+    given = f"ptr %record, {slot.typed}, {count}, {buffer.pointer.typed}, {bytes.typed}"
     b.lines[-1] += b.signals.outside(b.name(""), f"{routine.text}({given})")
-    finished(w, node, homes, room)
+    finished(w, node, homes, buffer)

@@ -20,6 +20,7 @@ from graphcore.ops import elementwise as e
 from graphcore.ops import tensor as t
 
 from . import dense, thin
+from .addressing import BYTES, Buffer, Index
 from .arithmetic import kind_of, literal, rule_of
 from .batches import each
 from .builder import FALSE, TRUE, Builder, Value, integer
@@ -28,7 +29,6 @@ from .folds import rounding
 from .matrices import Call, check_sizes
 from .places import At
 from .results import changed, finished
-from .rooms import BYTES, Index, Room
 from .writer import Homes, Writer
 
 BLOCK = 48
@@ -107,12 +107,12 @@ def is_own_product(node: Node) -> bool:
     return alike and x.turned != y.turned and kind_of(node)[0] == "f"
 
 
-def start(w: Writer, room: Room, strides: Sequence[Size], index: Sequence[Value]) -> Value:
+def start(w: Writer, buffer: Buffer, strides: Sequence[Size], index: Sequence[Value]) -> Value:
     """Where the matrix at an index of the batch begins, or its row at a further index."""
     b, offset = w.b, integer(0)
-    for i, stride in zip(index[room.skipped :], strides[room.skipped :], strict=False):
+    for i, stride in zip(index[buffer.skipped :], strides[buffer.skipped :], strict=False):
         offset = b.add(offset, b.mul(i, w.size(stride)))
-    return moved(b, room.pointer, offset, room.kind)
+    return moved(b, buffer.pointer, offset, buffer.kind)
 
 
 def product(w: Writer, node: Node, homes: Homes) -> None:
@@ -120,21 +120,21 @@ def product(w: Writer, node: Node, homes: Homes) -> None:
     x, y = map(operand, node.inputs)
     for side in (x, y):
         w.lying(side.base)
-    room, rows = w.home(node), w.size(node.type.shape[-2])
-    if room.kind not in dense.KINDS:
+    buffer, rows = w.home(node), w.size(node.type.shape[-2])
+    if buffer.kind not in dense.KINDS:
         check_sizes(w, node, *map(w.size, (*node.inputs[0].type.shape[-2:], node.type.shape[-1])))
         far = "rows or columns that lie 2**31 or more values apart"
         check_sizes(w, node, w.size(x.apart), w.size(y.apart), reason=far)
 
     def one(_: Value, index: tuple[Value, ...]) -> None:
-        some_rows_of_product(w, node, room, index, integer(0), rows)
+        some_rows_of_product(w, node, buffer, index, integer(0), rows)
 
     each(w, node.type.shape[:-2], one)
-    finished(w, node, homes, room)
+    finished(w, node, homes, buffer)
 
 
 def some_rows_of_product(
-    w: Writer, node: Node, room: Room, index: Sequence[Value], first: Value, rows: Value
+    w: Writer, node: Node, buffer: Buffer, index: Sequence[Value], first: Value, rows: Value
 ) -> None:
     """So many rows of the product at an index of the batch, whose operands lie in memory."""
     own = is_own_product(node)
@@ -147,40 +147,42 @@ def some_rows_of_product(
     strides = [count(shape[axis + 1 :]) for axis in range(len(shape))]
     a = start(w, left, x.strides, (*index, first))
     b = start(w, right, y.strides, index)
-    c = start(w, room, strides, (*index, first))
+    c = start(w, buffer, strides, (*index, first))
 
     def by_thin() -> Sequence[Value]:
-        routine = w.program.shared(("thin", room.kind), Address(thin.code(room.kind)["thin"]))
+        routine = w.program.shared(("thin", buffer.kind), Address(thin.code(buffer.kind)["thin"]))
         call(routine, a, b, c, rows, k, j, *lying[:2], of_y)
         return ()
 
     def by_dense() -> Sequence[Value]:
-        routine = w.program.shared(("dense", room.kind), Address(dense.code(room.kind)["dense"]))
+        routine = w.program.shared(
+            ("dense", buffer.kind), Address(dense.code(buffer.kind)["dense"])
+        )
         inner = node.inputs[0].type.shape[-1]
         parts = more_than(inner, dense.SHORT) + more_than(inner, dense.LONGEST)
         taken, part = w.program.take(TensorType(node.type.dtype, (parts, *shape[-2:])))
         call(routine, a, b, c, part, rows, k, j, *lying, TRUE if own else FALSE)
         w.program.give_back(taken)
         if own:
-            mirror(w, room._replace(pointer=c, shape=room.shape[-2:]))
+            mirror(w, buffer._replace(pointer=c, shape=buffer.shape[-2:]))
         return ()
 
     def call(routine: Value, *given: Value) -> None:
         w.b.do(f"call void {routine.text}({', '.join([x.typed for x in given])})")
 
-    if room.kind in dense.KINDS:
-        is_thin = FALSE if y.turned else thin.is_quicker(w.b, room.kind, rows, k, j)
+    if buffer.kind in dense.KINDS:
+        is_thin = FALSE if y.turned else thin.is_quicker(w.b, buffer.kind, rows, k, j)
         w.b.branch(is_thin, by_thin, by_dense)
         return
-    matrix = room._replace(pointer=c, shape=room.shape[-2:])
+    matrix = buffer._replace(pointer=c, shape=buffer.shape[-2:])
     columns = [side.steps(apart)[n] for side, apart, n in ((x, of_x, 1), (y, of_y, 0))]
 
     def gemm(first: Value, many: Value, into: Value) -> None:
-        blas = Call(w, "gemm", room.kind)
+        blas = Call(w, "gemm", buffer.kind)
         ways = ["T" if side.turned else "N" for side in (y, x)]
         sizes = blas.size(j), blas.size(rows), blas.size(many)
         parts = [
-            moved(w.b, pointer, w.b.mul(first, step), room.kind)
+            moved(w.b, pointer, w.b.mul(first, step), buffer.kind)
             for pointer, step in zip((a, b), columns, strict=True)
         ]
         ends = blas.number(0.0), into, blas.stride(j)
@@ -208,7 +210,7 @@ def more_than(size: Size, least: int) -> Size:
 def add_blocks(
     w: Writer,
     node: Node,
-    room: Room,
+    buffer: Buffer,
     inner: Value,
     product_of: Callable[[Value, Value, Value], None],
 ) -> None:
@@ -217,20 +219,20 @@ def add_blocks(
     What rounding has added to it is subtracted from the next one.
     """
     p, b, shape = w.places, w.b, node.type.shape[-2:]
-    type, zero = TensorType(node.type.dtype, shape), literal(0, room.kind)
+    type, zero = TensorType(node.type.dtype, shape), literal(0, buffer.kind)
     taken, pointers = zip(*[w.program.take(type) for _ in range(2)], strict=True)
-    part, added = [room._replace(pointer=pointer) for pointer in pointers]
+    part, added = [buffer._replace(pointer=pointer) for pointer in pointers]
 
     def clear(index: At, mask: Value) -> None:
-        p.store(room, index, mask, zero)
+        p.store(buffer, index, mask, zero)
         p.store(added, index, mask, zero)
 
     def join(index: At, mask: Value) -> None:
-        total, more, lost = [p.load(changed(w, x), index, mask) for x in (room, part, added)]
-        more = rule_of(e.subtract, room.kind)(b, more, lost)
-        found = rule_of(e.add, room.kind)(b, total, more)
+        total, more, lost = [p.load(changed(w, x), index, mask) for x in (buffer, part, added)]
+        more = rule_of(e.subtract, buffer.kind)(b, more, lost)
+        found = rule_of(e.add, buffer.kind)(b, total, more)
         p.store(added, index, mask, rounding(b, total, more, found))
-        p.store(room, index, mask, found)
+        p.store(buffer, index, mask, found)
 
     def block(first: Value) -> Sequence[Value]:
         many = b.call("smin", integer(BLOCK), b.sub(inner, first))
@@ -252,14 +254,14 @@ def moved(b: Builder, pointer: Value, places: Value, kind: str) -> Value:
     return b.emit("ptr", 0, text, pointer, bytes)
 
 
-def mirror(w: Writer, room: Room) -> None:
+def mirror(w: Writer, buffer: Buffer) -> None:
     """The upper triangle of a matrix put into the lower one as well, a few columns at a time."""
-    p, b, n = w.places, w.b, room.shape[0]
+    p, b, n = w.places, w.b, buffer.shape[0]
 
     def columns(i: Index, mask: Value) -> Sequence[Value]:
         def row(mask: Value, j: Value) -> Sequence[Value]:
-            value = p.load(changed(w, room), (i, Index(j)), mask)
-            p.store(room, (Index(j), i), mask, value)
+            value = p.load(changed(w, buffer), (i, Index(j)), mask)
+            p.store(buffer, (Index(j), i), mask, value)
             return ()
 
         def first(j: Value) -> Sequence[Value]:

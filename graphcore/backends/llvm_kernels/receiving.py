@@ -18,13 +18,13 @@ from graphcore.ir.types import TensorType
 from graphcore.ops import elementwise as e
 from graphcore.ops import tensor as t
 
+from .addressing import ZERO, Buffer, Index
 from .arithmetic import cast, kind_of, literal, rule_of
 from .builder import FALSE, TRUE, WIDTH, Value, integer
 from .conversions import DOUBLE, DTYPES
 from .folds import across, error, if_finite
 from .places import At, Places, counted, position
 from .results import changed, finished
-from .rooms import ZERO, Index, Room
 from .writer import Homes, Writer
 
 COMBINED: dict[Op, Op] = {
@@ -47,7 +47,7 @@ def received(w: Writer, node: Node, homes: Homes) -> None:
     """All positions are checked first; places along the last axis, if it has none, are lanes."""
     p, b, axes, kind = w.places, w.b, node.attrs["axes"], kind_of(node)
     updates, *indices = node.inputs[-len(axes) - 1 :]
-    room, rank, shape = w.home(node), indices[0].type.ndim, updates.type.shape
+    buffer, rank, shape = w.home(node), indices[0].type.ndim, updates.type.shape
     w.check(node, node)
 
     def begin(index: At, mask: Value) -> None:
@@ -55,7 +55,7 @@ def received(w: Writer, node: Node, homes: Homes) -> None:
             value = literal(START[node.op], kind)
         else:
             value = p.at(node.inputs[0], index, mask)
-        p.store(room, index, mask, value)
+        p.store(buffer, index, mask, value)
 
     if not lies_there(w, node, homes):
         with w.abreast(node):
@@ -70,11 +70,11 @@ def received(w: Writer, node: Node, homes: Homes) -> None:
         for axis, positions in zip(axes, indices, strict=True):
             i, wrong = counted(p, position(p, positions, index[:rank], TRUE), node.type.shape[axis])
             at[axis] = Index(b.select(wrong, integer(0), i))
-        value, place = p.at(updates, index, mask), p.place(at, room.shape).base
+        value, place = p.at(updates, index, mask), p.place(at, buffer.shape).base
         if node.op in COMBINED:
 
             def load() -> Sequence[Value]:
-                return [p.load(changed(w, x), at, mask) for x in (room, *added)]
+                return [p.load(changed(w, x), at, mask) for x in (buffer, *added)]
 
             other = b.op("icmp ne", place, before[0]) if before else TRUE
             old, *lost = b.branch(other, load, lambda: before[1:])
@@ -85,7 +85,7 @@ def received(w: Writer, node: Node, homes: Homes) -> None:
                 p.store(there, at, mask, lost[n])
             value = total
             before = (place, value, *lost) if before else ()
-        p.store(room, at, mask, value)
+        p.store(buffer, at, mask, value)
         return before
 
     def inner(index: At) -> Sequence[Value]:
@@ -97,7 +97,7 @@ def received(w: Writer, node: Node, homes: Homes) -> None:
         return p.each(w.size(shape[n]), (), lambda i: inner((*index, i)))
 
     def in_register() -> Sequence[Value]:
-        nowhere = [integer(-1), *[literal(0, x.kind) for x in (room, *added)]]
+        nowhere = [integer(-1), *[literal(0, x.kind) for x in (buffer, *added)]]
         p.each(w.size(shape[0]), nowhere, lambda i, *now: put((i,), TRUE, *now))
         return ()
 
@@ -107,36 +107,36 @@ def received(w: Writer, node: Node, homes: Homes) -> None:
         else:
             inner(())
     for there in added:
-        subtract(w, node, room, there)
-    finished(w, node, homes, room)
+        subtract(w, node, buffer, there)
+    finished(w, node, homes, buffer)
 
 
-def subtract(w: Writer, node: Node, room: Room, added: Room) -> None:
+def subtract(w: Writer, node: Node, buffer: Buffer, added: Buffer) -> None:
     """Subtract what rounding has added to each place."""
     p, b = w.places, w.b
 
     def exactly(index: At, mask: Value) -> None:
-        total, more = [p.load(changed(w, x), index, mask) for x in (room, added)]
+        total, more = [p.load(changed(w, x), index, mask) for x in (buffer, added)]
         wide, minus = cast(b, total, added.kind), rule_of(e.subtract, added.kind)
         less = minus(b, wide, if_finite(b, more))
-        p.store(room, index, mask, cast(b, less, room.kind))
+        p.store(buffer, index, mask, cast(b, less, buffer.kind))
 
     with w.abreast(node):
         p.everywhere(node.type.shape, exactly)
 
 
-def what_rounding_adds(w: Writer, node: Node, indices: Sequence[Node]) -> list[Room]:
+def what_rounding_adds(w: Writer, node: Node, indices: Sequence[Node]) -> list[Buffer]:
     """The buffer of what rounding has added to each place; none if few floats are added."""
     many, kind = count(indices[0].type.shape), kind_of(node)
     few = are_distinct(indices) or (isinstance(many, int) and many <= FEW)
     if few or COMBINED.get(node.op) is not e.add or kind[0] not in "fc":
         return []
     wide = DOUBLE.get(kind, kind)
-    room, p = w.new(node, TensorType(DTYPES[wide], node.type.shape)), w.places
+    buffer, p = w.new(node, TensorType(DTYPES[wide], node.type.shape)), w.places
     zero = literal(0, wide)
     with w.abreast(node):
-        p.everywhere(node.type.shape, lambda index, mask: p.store(room, index, mask, zero))
-    return [room]
+        p.everywhere(node.type.shape, lambda index, mask: p.store(buffer, index, mask, zero))
+    return [buffer]
 
 
 def mostly_repeat(p: Places, positions: Node) -> Value:
@@ -162,34 +162,39 @@ def mostly_repeat(p: Places, positions: Node) -> Value:
 
 def lies_there(w: Writer, node: Node, homes: Homes) -> bool:
     """Whether the tensor that is updated lies where the result goes."""
-    old, new = w.places.rooms.get(node.inputs[0]), homes.get(node)
+    old, new = w.places.buffers.get(node.inputs[0]), homes.get(node)
     return old is not None and bool(new) and old.pointer == homes[node][0].pointer
 
 
 def overwritten(w: Writer, node: Node, homes: Homes) -> None:
     """A part of a carry written over the one of the step before."""
-    p, part, (room, *_) = w.places, node.inputs[1], homes[node]
+    p, part, (buffer, *_) = w.places, node.inputs[1], homes[node]
     starts, steps = node.attrs["starts"], node.attrs["steps"]
 
     def put(index: At, mask: Value) -> None:
         ranges = zip(index, starts, steps, strict=True)
         at = [p.plus(p.times(i, integer(step)), w.size(start)) for i, start, step in ranges]
-        p.store(room, at, mask, p.at(part, index, mask))
+        p.store(buffer, at, mask, p.at(part, index, mask))
 
     assert lies_there(w, node, homes)
     with w.abreast(part):
         p.everywhere(part.type.shape, put)
-    finished(w, node, homes, room)
+    finished(w, node, homes, buffer)
 
 
 def by_parts(w: Writer, roots: Sequence[Node], homes: Homes) -> None:
     """A concatenation along its first axis, each part of it in loops of its own."""
     (root,), start = roots, integer(0)
-    rooms, one = homes.get(root) or [w.new(root)], TensorType(root.type.dtype, root.type.shape[1:])
+    buffers, one = (
+        homes.get(root) or [w.new(root)],
+        TensorType(root.type.dtype, root.type.shape[1:]),
+    )
     for x in root.inputs:
-        w.copy(x, [room._replace(pointer=w.row(room.pointer, one, start)) for room in rooms])
+        w.copy(
+            x, [buffer._replace(pointer=w.row(buffer.pointer, one, start)) for buffer in buffers]
+        )
         start = w.b.add(start, w.size(x.type.shape[0]))
-    w.places.rooms[root] = rooms[0]._replace(level=w.b.level)
+    w.places.buffers[root] = buffers[0]._replace(level=w.b.level)
 
 
 RECEIVING = dict.fromkeys([*COMBINED, t.put], received)

@@ -18,13 +18,13 @@ from graphcore.ops import elementwise as e
 from graphcore.ops import tensor as t
 
 from . import extremes
+from .addressing import Index
 from .arithmetic import cast, kind_of, literal, rule_of
 from .builder import FALSE, PARTS, TRUE, WIDTH, Builder, Value, integer
 from .folds import Fold, folded
 from .joins import inside
 from .matrices import is_for_routines
 from .places import PLACES, At, Places, Rule
-from .rooms import Index
 
 
 def axes_of(node: Node) -> tuple[int, ...]:

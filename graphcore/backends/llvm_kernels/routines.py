@@ -25,7 +25,7 @@ from .writer import Homes, Writer
 Routine = Callable[[Writer, Node, Homes], None]
 
 
-def operands_in_rooms(node: Node) -> Sequence[Node]:
+def operands_in_buffers(node: Node) -> Sequence[Node]:
     """The operands of a loop, branch or routine that have to lie in memory, or in registers."""
     if node.op is control.scan:
         carries, sequences, captured = Loop.of(node).operands

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from graphcore.ir.node import Node
 from graphcore.ir.types import TensorType
 
+from .addressing import Buffer, Index
 from .builder import TRUE, Value, integer
 from .nests import reduces, runs_along_memory
 from .places import At
 from .reductions import together
 from .results import changed
-from .rooms import Index, Room
 from .rows import Rows
 from .walks import at_once, every, several, store_all, walk
 from .writer import Homes, Writer
@@ -26,23 +26,23 @@ def row_by_row(w: Writer, step: Rows, homes: Homes) -> None:
 
     Where no row is stored, some rows are taken through all nests together.
     """
-    rooms = rooms_of(w, step, homes)
+    buffers = buffers_of(w, step, homes)
     *outer, last = map(w.size, step.axes)
-    each_of(w, outer, lambda at: some_rows(w, step, at, integer(0), last, rooms))
+    each_of(w, outer, lambda at: some_rows(w, step, at, integer(0), last, buffers))
     for root in step.made:
-        w.places.rooms[root] = rooms[root][0]._replace(level=w.b.level)
+        w.places.buffers[root] = buffers[root][0]._replace(level=w.b.level)
 
 
-def rooms_of(w: Writer, step: Rows, homes: Homes) -> Homes:
-    """Rooms for the values of rows: of one row, or of all."""
-    rooms, k = dict[Node, list[Room]](), len(step.axes)
+def buffers_of(w: Writer, step: Rows, homes: Homes) -> Homes:
+    """Buffers for the values of rows: of one row, or of all."""
+    buffers, k = dict[Node, list[Buffer]](), len(step.axes)
     for root in step.made:
         if root in step.own and root.type.ndim > k:
             one = w.new(root, TensorType(root.type.dtype, root.type.shape[k:]))
-            rooms[root] = [one._replace(skipped=k)]
+            buffers[root] = [one._replace(skipped=k)]
         else:
-            rooms[root] = homes.get(root) or [w.new(root)]
-    return rooms
+            buffers[root] = homes.get(root) or [w.new(root)]
+    return buffers
 
 
 def each_of(w: Writer, sizes: Sequence[Value], body: Callable[[At], None], at: At = ()) -> None:
@@ -58,31 +58,31 @@ def each_of(w: Writer, sizes: Sequence[Value], body: Callable[[At], None], at: A
         w.places.each(sizes[len(at)], (), inner, 0)
 
 
-def some_rows(w: Writer, step: Rows, at: At, begin: Value, stop: Value, rooms: Homes) -> None:
+def some_rows(w: Writer, step: Rows, at: At, begin: Value, stop: Value, buffers: Homes) -> None:
     """The rows from `begin` to `stop` at the places `at` of the other axes."""
 
     def row(i: Value) -> Sequence[Value]:
         for roots in step.nests:
-            one_row(w, roots, (*at, Index(i)), rooms)
+            one_row(w, roots, (*at, Index(i)), buffers)
         return ()
 
     if step.stores_whole:
         w.places.looped(begin, stop, 1, (), row)
     else:
-        in_blocks(w, step, at, begin, stop, rooms)
+        in_blocks(w, step, at, begin, stop, buffers)
 
 
-def in_blocks(w: Writer, step: Rows, at: At, begin: Value, stop: Value, rooms: Homes) -> None:
+def in_blocks(w: Writer, step: Rows, at: At, begin: Value, stop: Value, buffers: Homes) -> None:
     """Nests of one value a row, for the rows from `begin` to `stop`."""
     p, b = w.places, w.b
 
     def one_nest(roots: Sequence[Node], first: Value, end: Value) -> None:
         def rows(*indices: Index) -> Sequence[Value]:
-            put(w, roots, [[(*at, i) for i in indices] for _ in roots], TRUE, rooms)
+            put(w, roots, [[(*at, i) for i in indices] for _ in roots], TRUE, buffers)
             return ()
 
         def side_by_side(i: Index, mask: Value) -> Sequence[Value]:
-            put(w, roots, [[(*at, i)] for _ in roots], mask, rooms)
+            put(w, roots, [[(*at, i)] for _ in roots], mask, buffers)
             return ()
 
         with w.abreast(*roots):
@@ -91,7 +91,7 @@ def in_blocks(w: Writer, step: Rows, at: At, begin: Value, stop: Value, rooms: H
             else:
                 p.run(first, end, (), side_by_side, BLOCK)
         for root in roots:
-            p.rooms[root] = changed(w, rooms[root][0])
+            p.buffers[root] = changed(w, buffers[root][0])
 
     def block(first: Value) -> Sequence[Value]:
         end = b.call("smin", b.add(first, integer(BLOCK)), stop)
@@ -102,22 +102,22 @@ def in_blocks(w: Writer, step: Rows, at: At, begin: Value, stop: Value, rooms: H
     p.looped(begin, stop, BLOCK, (), block)
 
 
-def one_row(w: Writer, roots: Sequence[Node], at: At, rooms: Homes) -> None:
+def one_row(w: Writer, roots: Sequence[Node], at: At, buffers: Homes) -> None:
     """The places of one row of a nest."""
     p, k = w.places, len(at)
 
     def place(indices: Sequence[Sequence[At]], mask: Value) -> None:
-        put(w, roots, [[(*at, *rest) for rest in places] for places in indices], mask, rooms)
+        put(w, roots, [[(*at, *rest) for rest in places] for places in indices], mask, buffers)
 
     inside = runs_along_memory(roots[0])
     with w.abreast(*roots), p.at_once(at_once(p, roots) if inside else 1):
         walk(p, [root.type.shape[k:] for root in roots], place, inside)
     for root in roots:
-        p.rooms[root] = changed(w, rooms[root][0])
+        p.buffers[root] = changed(w, buffers[root][0])
 
 
 def put(
-    w: Writer, roots: Sequence[Node], indices: Sequence[Sequence[At]], mask: Value, rooms: Homes
+    w: Writer, roots: Sequence[Node], indices: Sequence[Sequence[At]], mask: Value, buffers: Homes
 ) -> None:
     """Compute values at their places, and store them."""
     p = w.places
@@ -125,5 +125,5 @@ def put(
         together(p, every(roots, indices), mask)
         for places, root in zip(indices, roots, strict=True):
             values = [(each, p.at(root, each, mask, stored=False)) for each in places]
-            for room in rooms[root]:
-                store_all(p, room, values, mask)
+            for buffer in buffers[root]:
+                store_all(p, buffer, values, mask)

@@ -18,6 +18,7 @@ from graphcore.ir.types import TensorType
 from graphcore.ops import elementwise as e
 from graphcore.ops import tensor as t
 
+from .addressing import ZERO, Index
 from .arithmetic import cast, kind_of, literal, rule_of
 from .builder import PARTS, TRUE, Value, integer
 from .conversions import DOUBLE, DTYPES
@@ -25,7 +26,6 @@ from .folds import rounding
 from .places import At
 from .reductions import no_extreme
 from .results import changed, finished
-from .rooms import ZERO, Index
 from .writer import Homes, Writer
 
 COMBINED: dict[Op, Op] = {
@@ -118,7 +118,7 @@ def extremes_at_once(
     w: Writer, node: Node, homes: Homes, value: Callable[[At, Value], Value]
 ) -> None:
     """Extremes along the last axis: within a vector, then with the last one before it."""
-    p, b, kind, room = w.places, w.b, kind_of(node), w.home(node)
+    p, b, kind, buffer = w.places, w.b, kind_of(node), w.home(node)
     *front, length = node.type.shape
     combine = partial(rule_of(COMBINED[node.op], kind), b)
     start = no_extreme(node.op is t.cummax)(node)
@@ -130,7 +130,7 @@ def extremes_at_once(
             found = combine(b.shuffle(found, places), found)
             near *= 2
         found = combine(before, found)
-        p.store(room, (*at, i), mask, found)
+        p.store(buffer, (*at, i), mask, found)
         return [b.shuffle(found, [b.width - 1] * b.width)]
 
     def row(at: At) -> Sequence[Value]:
@@ -142,7 +142,7 @@ def extremes_at_once(
 
     with w.abreast(node):
         row(())
-    finished(w, node, homes, room)
+    finished(w, node, homes, buffer)
 
 
 def recurrence(w: Writer, node: Node, homes: Homes) -> None:
@@ -173,10 +173,10 @@ def in_turn(
 ) -> None:
     """The first place of an axis, then each from the one before: its value, and what else it has.
 
-    Rows that follow each other have rooms for that of the last one, of these kinds.
+    Rows that follow each other have buffers for that of the last one, of these kinds.
     """
     p, b, axis, shape = w.places, w.b, node.attrs["axis"], node.type.shape
-    room, last = w.home(node), axis == node.type.ndim - 1
+    buffer, last = w.home(node), axis == node.type.ndim - 1
     length = w.size(shape[axis])
     kept = [] if last else [TensorType(DTYPES[kind], shape[axis + 1 :]) for kind in more]
     others = [w.new(node, type) for type in kept]
@@ -191,10 +191,10 @@ def in_turn(
                 value, *rest = start(index, mask)
             else:
                 at = (*index[:axis], Index(b.sub(index[axis].base, integer(1))), *inner)
-                before = [p.load(changed(w, room), at, mask)]
+                before = [p.load(changed(w, buffer), at, mask)]
                 before += [p.load(changed(w, other), inner, mask) for other in others]
                 value, *rest = step(before, index, mask)
-            p.store(room, index, mask, value)
+            p.store(buffer, index, mask, value)
             for other, x in zip(others, rest, strict=True):
                 p.store(other, inner, mask, x)
             return ()
@@ -216,11 +216,11 @@ def in_turn(
                 p.looped(integer(1), length, 1, (), lambda i: rows((*index, Index(i))))
                 return ()
             begun = start((*index, ZERO), TRUE)
-            p.store(room, (*index, ZERO), TRUE, begun[0])
+            p.store(buffer, (*index, ZERO), TRUE, begun[0])
 
             def one(i: Value, *before: Value) -> Sequence[Value]:
                 found = step(before, (*index, Index(i)), TRUE)
-                p.store(room, (*index, Index(i)), TRUE, found[0])
+                p.store(buffer, (*index, Index(i)), TRUE, found[0])
                 return found
 
             b.loop(integer(1), length, 1, begun, one)
@@ -239,7 +239,7 @@ def in_turn(
 
     with w.abreast(node):
         outer(())
-    finished(w, node, homes, room)
+    finished(w, node, homes, buffer)
 
 
 RUNNING = {

@@ -14,12 +14,12 @@ from graphcore.ir.node import Node
 from graphcore.ir.sizes import Size, evaluate, unknowns
 from graphcore.ops import tensor as t
 
+from .addressing import Index
 from .arithmetic import SCALAR
 from .axes import long_axes
 from .builder import Value, integer
 from .nests import is_turned, walked
 from .places import Places, counts_through
-from .rooms import Index
 from .rows import is_long
 
 MOST = 400
@@ -78,7 +78,7 @@ def middle(p: Places, roots: Iterable[Node]) -> Middle | None:
 
 def is_known(p: Places, node: Node) -> bool:
     """Whether a value is read from memory or a register."""
-    return node in p.rooms or node in p.numbers or not node.inputs
+    return node in p.buffers or node in p.numbers or not node.inputs
 
 
 def all_below(p: Places, nodes: Iterable[Node]) -> set[Node]:

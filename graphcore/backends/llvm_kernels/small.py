@@ -13,13 +13,13 @@ from functools import partial
 from graphcore.ir.op import Op
 from graphcore.ops import elementwise as e
 
+from .addressing import ZERO, Buffer, Index, index_of
 from .arithmetic import literal, rule_of
 from .builder import PARTS, TRUE, WIDTH, Builder, Value, integer
 from .entrance import Address
 from .functions import compiled, module
 from .machine import Code, once
 from .places import Places
-from .rooms import ZERO, Index, Room, index_of
 from .writer import Writer
 
 MOST = 8
@@ -90,7 +90,7 @@ def code(name: str, kind: str) -> Code:
 class Text:
     """A routine that is being written, and arithmetic of its kind of values.
 
-    Each place of its rooms is that of `lanes` matrices; `lane` is the rest of an index.
+    Each place of its buffers is that of `lanes` matrices; `lane` is the rest of an index.
     """
 
     def __init__(self, kind: str, lanes: int = 1) -> None:
@@ -99,9 +99,9 @@ class Text:
         self.lane = (Index(integer(0), integer(1)),) if lanes > 1 else ()
         self.side_by_side = (integer(lanes),) if lanes > 1 else ()
 
-    def room(self, name: str, kind: str, *shape: Value) -> Room:
+    def buffer(self, name: str, kind: str, *shape: Value) -> Buffer:
         """Memory that the routine is given."""
-        return Room(Value(f"%{name}", "ptr"), (*shape, *self.side_by_side), kind)
+        return Buffer(Value(f"%{name}", "ptr"), (*shape, *self.side_by_side), kind)
 
     def every(self, x: Value) -> Value:
         """A number, for each of the matrices."""
@@ -115,15 +115,15 @@ class Text:
         """x - y z"""
         return self.rule(e.subtract, x, self.rule(e.multiply, y, z))
 
-    def load(self, room: Room, *index: Index, mask: Value = TRUE) -> Value:
+    def load(self, buffer: Buffer, *index: Index, mask: Value = TRUE) -> Value:
         """What a place holds now."""
         self.b.names += 1
-        now = room._replace(level=self.b.level, version=self.b.names)
+        now = buffer._replace(level=self.b.level, version=self.b.names)
         return self.p.load(now, (*index, *self.lane), mask)
 
-    def store(self, room: Room, *index: Index, value: Value, mask: Value = TRUE) -> None:
+    def store(self, buffer: Buffer, *index: Index, value: Value, mask: Value = TRUE) -> None:
         """Put a value at a place."""
-        self.p.store(room, (*index, *self.lane), mask, self.every(value))
+        self.p.store(buffer, (*index, *self.lane), mask, self.every(value))
 
     def count(self, start: Value, stop: Value, body: Callable[[Index], None]) -> None:
         """body(i) for each i from `start` to `stop`."""
@@ -156,7 +156,7 @@ def triangular(kind: str, name: str = "triangular", lanes: int = 1) -> str:
     columns, down, across, first, step = [
         Value(f"%{name}", "i64") for name in ("columns", "down", "across", "first", "step")
     ]
-    t, x = text.room("t", kind, b.mul(n, n)), text.room("x", kind, n, columns)
+    t, x = text.buffer("t", kind, b.mul(n, n)), text.buffer("x", kind, n, columns)
     unit = Value("%unit", "i1")
 
     def solved(j: Index, mask: Value) -> Sequence[Value]:
@@ -197,8 +197,8 @@ def factor(kind: str, name: str = "factor", lanes: int = 1) -> str:
     """Column after column: the largest pivot comes first, and is removed from the others."""
     text = Text(kind, lanes)
     b, p, n = text.b, text.p, text.n
-    a, exchanges = text.room("a", kind, n, n), text.room("exchanges", "i32", n)
-    info = text.room("info", "i32", *[integer(1)] * (not text.lane))
+    a, exchanges = text.buffer("a", kind, n, n), text.buffer("exchanges", "i32", n)
+    info = text.buffer("info", "i32", *[integer(1)] * (not text.lane))
     first_index = () if text.lane else (ZERO,)
     part, one = PARTS.get(kind, kind), integer(1)
     text.store(info, *first_index, value=integer(0, "i32"))
@@ -257,7 +257,7 @@ def symmetric(kind: str) -> str:
     """Column after column, each removed from those after it."""
     text = Text(kind)
     b, p, n = text.b, text.p, text.n
-    a = Room(Value("%a", "ptr"), (n, n), kind)
+    a = Buffer(Value("%a", "ptr"), (n, n), kind)
     part, one = PARTS.get(kind, kind), integer(1)
     zero = literal(0, part)
     b.do("store i32 0, ptr %info")

@@ -137,7 +137,7 @@ end:
   ret void
 }
 
-; Put n keys in order, and the words beside them, without NumPy; the last two are room for as many.
+; Put n keys in order, and the words beside them, without NumPy; the last two are buffer for as many.
 define void @order(ptr %keys, ptr %beside, i64 %n, ptr %more.keys, ptr %more.beside) #0 {
 entry:
   %counts = alloca [2048 x i64]
@@ -346,7 +346,7 @@ end:
   ret void
 }
 
-; The places of n words in order. The words may be in order afterwards; three arrays are room for as
+; The places of n words in order. The words may be in order afterwards; three arrays are buffer for as
 ; many words. `sort` is NumPy's sort of words, or null.
 define internal void @arrange(ptr %keys, ptr %places, i64 %n, ptr %words, ptr %more.keys, ptr %more.places, ptr %sort) #0 {
 entry:

@@ -21,12 +21,12 @@ from graphcore.ops import elementwise as e
 from graphcore.ops import tensor as t
 
 from . import capsules, machine
+from .addressing import Buffer, Index, index_of
 from .arithmetic import cast, kind_of, kind_of_dtype, rule_of
 from .builder import TRUE, WIDTH, Builder, Value, integer, real
 from .entrance import Address
 from .places import At
 from .results import changed, finished
-from .rooms import Index, Room, index_of
 from .writer import Homes, Writer
 
 SEARCHED = 4 * WIDTH
@@ -48,7 +48,7 @@ def searched(w: Writer, node: Node, homes: Homes) -> None:
     """How many values of a row come before each value, bit by bit from the largest."""
     p, b, (x, values) = w.places, w.b, node.inputs
     kind = kind_of_dtype(promote(x.type.dtype, values.type.dtype))
-    row, room, batch = w.lying(x), w.home(node), x.type.ndim - 1
+    row, buffer, batch = w.lying(x), w.home(node), x.type.ndim - 1
     size = w.size(x.type.shape[-1])
     bits = b.sub(integer(64), b.call("ctlz", size, flags="i1 false"))
 
@@ -69,9 +69,9 @@ def searched(w: Writer, node: Node, homes: Homes) -> None:
             return [b.select(b.both(there, passed), reached, found)]
 
         start = b.widen(integer(0)) if wide else integer(0)
-        p.store(room, index, mask, b.loop(integer(0), bits, 1, [start], one)[0])
+        p.store(buffer, index, mask, b.loop(integer(0), bits, 1, [start], one)[0])
 
-    shape, many = node.type.shape, SEARCHED if values in p.rooms else b.width
+    shape, many = node.type.shape, SEARCHED if values in p.buffers else b.width
 
     def several(index: At, i: Index, mask: Value) -> Sequence[Value]:
         place((*index, i), mask)
@@ -92,7 +92,7 @@ def searched(w: Writer, node: Node, homes: Homes) -> None:
         inner(())
     else:
         place((), TRUE)
-    finished(w, node, homes, room)
+    finished(w, node, homes, buffer)
 
 
 def is_less(b: Builder, x: Value, y: Value) -> Value:
@@ -129,7 +129,7 @@ class Order:
         more = 4 if self.finds_places else 3 * (self.sort is None)
         self.rest = [self.array(node, WORD, n) for _ in range(more)]
 
-    def array(self, node: Node, dtype: np.dtype[Any], n: Size) -> Room:
+    def array(self, node: Node, dtype: np.dtype[Any], n: Size) -> Buffer:
         """Memory for as many words as a row has values."""
         return self.w.new(node, TensorType(dtype, (n,)))
 
@@ -142,7 +142,7 @@ class Order:
     def call(self) -> None:
         """The words in order; or the places of the first ones, in the first of the other arrays."""
         b = self.w.b
-        rest = [room.pointer.typed for room in self.rest]
+        rest = [buffer.pointer.typed for buffer in self.rest]
         given = [self.keys.pointer.typed, *rest[:1], self.length.typed]
         if self.finds_places:
             sort = "null" if self.sort is None else self.pointer("words", self.sort).text
@@ -162,15 +162,15 @@ class Order:
     def found(self, i: Index, mask: Value) -> Value:
         """A word, or a place, in order."""
         w = self.w
-        room = self.rest[0] if self.finds_places else self.keys
-        value = w.places.load(changed(w, room), (i,), mask)
+        buffer = self.rest[0] if self.finds_places else self.keys
+        value = w.places.load(changed(w, buffer), (i,), mask)
         return w.b.convert("zext", value, "i64") if self.word == "i32" else value
 
 
 def ordered(w: Writer, node: Node, homes: Homes) -> None:
     """The values along an axis in order, or the places where they were."""
     p, b, x, axis = w.places, w.b, node.inputs[0], node.attrs["axis"]
-    kind, room, shape = kind_of(x), w.home(node), x.type.shape
+    kind, buffer, shape = kind_of(x), w.home(node), x.type.shape
     order, falls = Order(w, node), bool(node.attrs.get("descending"))
     places = order.finds_places
 
@@ -185,7 +185,7 @@ def ordered(w: Writer, node: Node, homes: Homes) -> None:
 
         def give(i: Index, mask: Value) -> Sequence[Value]:
             found = order.found(i, mask)
-            p.store(room, at(i), mask, found if places else value_of(b, found, kind))
+            p.store(buffer, at(i), mask, found if places else value_of(b, found, kind))
             return ()
 
         p.lanes(order.length, (), take)
@@ -201,7 +201,7 @@ def ordered(w: Writer, node: Node, homes: Homes) -> None:
         return p.each(w.size(others[len(index)]), (), lambda i: inner((*index, i)), 0)
 
     inner(())
-    finished(w, node, homes, room)
+    finished(w, node, homes, buffer)
 
 
 def key_of(b: Builder, x: Value, falls: bool, zeros_alike: bool) -> Value:

@@ -12,12 +12,12 @@ from functools import partial
 
 from graphcore.backends.rounding import GROUP
 
+from .addressing import Buffer, Index
 from .arithmetic import literal
 from .builder import FALSE, TRUE, Builder, Value, integer
 from .functions import compiled, module
 from .machine import Code, levels, once
 from .places import Places
-from .rooms import Index, Room
 
 LANES = {"f64": 8, "f32": 16}
 ROWS = 4
@@ -64,9 +64,9 @@ def thin(kind: str) -> str:
     p, zero, one = Places(b, integer), literal(0.0, kind), integer(1)
     last = b.sub(rows, one)
     count = b.add(b.add(b.mul(last, down), b.mul(b.sub(inner, one), right)), one)
-    x = Room(Value("%x", "ptr"), (count,), kind)
-    y = Room(Value("%y", "ptr"), (inner, apart), kind)
-    z = Room(Value("%z", "ptr"), (rows, columns), kind)
+    x = Buffer(Value("%x", "ptr"), (count,), kind)
+    y = Buffer(Value("%y", "ptr"), (inner, apart), kind)
+    z = Buffer(Value("%z", "ptr"), (rows, columns), kind)
 
     def columns_of(j: Value, masked: bool) -> Sequence[Value]:
         """The columns from j on, as one vector."""

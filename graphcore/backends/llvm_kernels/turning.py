@@ -11,45 +11,45 @@ from functools import partial
 from graphcore.ir.node import Node
 from graphcore.ops import tensor as t
 
+from .addressing import BYTES, Buffer, Index
 from .builder import PARTS, TRUE, WIDTH, Builder, Value, integer
 from .entrance import Address
 from .functions import compiled, module
 from .machine import Code, once
 from .places import Places
-from .rooms import BYTES, Index, Room
 from .squares import transposed
 from .walks import turned_along
 from .writer import Homes, Writer
 
 
-def turned_by_routine(w: Writer, roots: Sequence[Node], rooms: Homes) -> list[Node]:
+def turned_by_routine(w: Writer, roots: Sequence[Node], buffers: Homes) -> list[Node]:
     """Store the transposes of what lies in memory; the roots of a nest that are left to it."""
     rest = []
     for root in roots:
-        given = room_turned(w, root)
+        given = buffer_turned(w, root)
         if given is not None:  # code for long nests does not call it, but has the same table
             routine = w.program.shared("turned", Address(code()["turned"]))
         if given is None or w.b.signals.in_nests:
             rest.append(root)
         else:
-            turn(w, root, given, rooms[root], routine)
-            w.places.rooms[root] = rooms[root][0]._replace(level=w.b.level)
+            turn(w, root, given, buffers[root], routine)
+            w.places.buffers[root] = buffers[root][0]._replace(level=w.b.level)
     return rest
 
 
-def room_turned(w: Writer, root: Node) -> Room | None:
+def buffer_turned(w: Writer, root: Node) -> Buffer | None:
     """Where the operand of a stored transpose lies, if the routine can turn it."""
     if root.op is not t.transpose or turned_along(w.places, [root]) is None:
         return None
     (x,) = root.inputs
-    of = x.inputs[0] if x.op in (t.reshape, t.pack) and x not in w.places.rooms else x
-    room = w.places.rooms.get(of)
-    if room is None or room.skipped or room.kind in PARTS or BYTES[room.kind] != WIDTH:
+    of = x.inputs[0] if x.op in (t.reshape, t.pack) and x not in w.places.buffers else x
+    buffer = w.places.buffers.get(of)
+    if buffer is None or buffer.skipped or buffer.kind in PARTS or BYTES[buffer.kind] != WIDTH:
         return None
-    return room._replace(shape=tuple(map(w.size, x.type.shape)))
+    return buffer._replace(shape=tuple(map(w.size, x.type.shape)))
 
 
-def turn(w: Writer, root: Node, given: Room, into: Sequence[Room], routine: Value) -> None:
+def turn(w: Writer, root: Node, given: Buffer, into: Sequence[Buffer], routine: Value) -> None:
     """Store a transpose, matrix by matrix; `given` is where its operand lies."""
     p, b, perm = w.places, w.b, root.attrs["perm"]
     last = len(perm) - 1
@@ -59,14 +59,14 @@ def turn(w: Writer, root: Node, given: Room, into: Sequence[Room], routine: Valu
         axis = len(at)
         if axis == last:
             whole = (*at, Index(integer(0)))
-            for room in into:
+            for buffer in into:
                 ends = [
                     start(p, given, whole),
-                    start(p, room, tuple([whole[k] for k in perm])),
+                    start(p, buffer, tuple([whole[k] for k in perm])),
                     given.shape[rows],
                     given.shape[last],
                     stride(b, given, rows),
-                    stride(b, room, where),
+                    stride(b, buffer, where),
                 ]
                 b.do(f"call void {routine.text}({', '.join([x.typed for x in ends])})")
             return ()
@@ -77,17 +77,17 @@ def turn(w: Writer, root: Node, given: Room, into: Sequence[Room], routine: Valu
     matrices(())
 
 
-def start(p: Places, room: Room, at: Sequence[Index]) -> Value:
+def start(p: Places, buffer: Buffer, at: Sequence[Index]) -> Value:
     """The address of a place."""
-    offset = p.place(at, room.shape).base
-    text = f"getelementptr i64, {room.pointer.typed}, {offset.typed}"
-    return p.b.emit("ptr", 0, text, room.pointer, offset)
+    offset = p.place(at, buffer.shape).base
+    text = f"getelementptr i64, {buffer.pointer.typed}, {offset.typed}"
+    return p.b.emit("ptr", 0, text, buffer.pointer, offset)
 
 
-def stride(b: Builder, room: Room, axis: int) -> Value:
+def stride(b: Builder, buffer: Buffer, axis: int) -> Value:
     """How many values there are from a place to the next one of an axis."""
     found = integer(1)
-    for size in room.shape[axis + 1 :]:
+    for size in buffer.shape[axis + 1 :]:
         found = b.mul(found, size)
     return found
 
@@ -108,8 +108,8 @@ def turned() -> str:
     rows, columns, of_x, of_y = [
         Value(f"%{name}", "i64") for name in ("rows", "columns", "of_x", "of_y")
     ]
-    x = Room(Value("%x", "ptr"), (rows, of_x), "i64")
-    y = Room(Value("%y", "ptr"), (columns, of_y), "i64")
+    x = Buffer(Value("%x", "ptr"), (rows, of_x), "i64")
+    y = Buffer(Value("%y", "ptr"), (columns, of_y), "i64")
     last = b.sub(rows, integer(1))
 
     def down(i: Value) -> Sequence[Value]:

@@ -10,13 +10,13 @@ from typing import Any
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Shape
 
+from .addressing import ZERO, Buffer, Index
 from .arithmetic import kind_of
 from .axes import UNROLLED, long_axes, space
 from .builder import PARTS, TRUE, WIDTH, Builder, Value, integer
 from .flops import flops
 from .nests import is_turned
 from .places import WRITTEN_OUT, At, Places
-from .rooms import ZERO, Index, Room
 from .rows import is_long
 from .seams import Middle, split
 from .squares import transposed
@@ -153,7 +153,7 @@ def cost(p: Places, roots: Sequence[Node]) -> int:
     waiting, total = [*roots], 0
     while waiting:
         node = waiting.pop()
-        if node in seen or node in p.rooms or node in p.numbers or not node.inputs:
+        if node in seen or node in p.buffers or node in p.numbers or not node.inputs:
             continue
         seen.add(node)
         total += 0 if node in roots else flops(node)
@@ -199,8 +199,8 @@ def written_out(shape: Shape, at: At) -> list[At]:
     return list(product(*runs))
 
 
-def store_all(p: Places, room: Room, values: Sequence[tuple[At, Value]], mask: Value) -> None:
-    """Put values into a room at their places, where the mask of the lanes holds.
+def store_all(p: Places, buffer: Buffer, values: Sequence[tuple[At, Value]], mask: Value) -> None:
+    """Put values into a buffer at their places, where the mask of the lanes holds.
 
     Values of a few places that follow each other in memory are interleaved, so that lanes that lie
     apart become runs.
@@ -209,9 +209,9 @@ def store_all(p: Places, room: Room, values: Sequence[tuple[At, Value]], mask: V
         return
     first = values[0][0]
     axis = next((k for k, i in enumerate(first) if i.is_run), len(first))
-    many = room.shape[axis + 1 - room.skipped :]
+    many = buffer.shape[axis + 1 - buffer.skipped :]
     places = prod([n.number or 0 for n in many])
-    simple = room.kind not in PARTS and room.kind != "i1" and room.skipped <= axis
+    simple = buffer.kind not in PARTS and buffer.kind != "i1" and buffer.skipped <= axis
     short = all(i.base.number is not None and not i.is_wide for i in first[axis + 1 :])
     groups: dict[At, dict[int | None, Value]] = {}
     if simple and short and axis < len(first) - 1 and 1 < places <= INTERLEAVED:
@@ -220,24 +220,26 @@ def store_all(p: Places, room: Room, values: Sequence[tuple[At, Value]], mask: V
             groups.setdefault(at[: axis + 1], {})[number] = p.b.widen(value)
     if not groups or any(len(group) < places for group in groups.values()):
         for at, value in values:  # a loop around may take some of the places in turn
-            p.store(room, at, mask, value)
+            p.store(buffer, at, mask, value)
         return
     for at, group in groups.items():
         run = [group[n] for n in range(places)]
-        store_interleaved(p, room, at, run, mask)
+        store_interleaved(p, buffer, at, run, mask)
 
 
-def store_interleaved(p: Places, room: Room, at: At, values: Sequence[Value], mask: Value) -> None:
-    """Put the values of all places behind lanes at `at` into a room, as runs."""
+def store_interleaved(
+    p: Places, buffer: Buffer, at: At, values: Sequence[Value], mask: Value
+) -> None:
+    """Put the values of all places behind lanes at `at` into a buffer, as runs."""
     b, several = p.b, integer(len(values))
-    index, sizes = at[room.skipped :], room.shape[: len(at) - room.skipped]
+    index, sizes = at[buffer.skipped :], buffer.shape[: len(at) - buffer.skipped]
     start = p.place([Index(i.base) for i in index], sizes).base
     first, stop = (b.mul(x, several) for x in (start, b.sub(sizes[-1], index[-1].base)))
     for j in range(len(values)):
         offset = integer(j * b.width)
         flat = Index(b.add(first, offset), integer(1))
         run = interleaved(b, values, j * b.width)
-        p.store(room, (*at[: room.skipped], flat), mask, run, b.sub(stop, offset))
+        p.store(buffer, (*at[: buffer.skipped], flat), mask, run, b.sub(stop, offset))
 
 
 def interleaved(b: Builder, values: Sequence[Value], start: int) -> Value:
@@ -257,14 +259,14 @@ def interleaved(b: Builder, values: Sequence[Value], start: int) -> Value:
     return found
 
 
-def store_turned(p: Places, room: Room, tiles: Sequence[tuple[At, Value]], mask: Value) -> None:
-    """Put rows that are side by side along another axis than the last one into a room, turned.
+def store_turned(p: Places, buffer: Buffer, tiles: Sequence[tuple[At, Value]], mask: Value) -> None:
+    """Put rows that are side by side along another axis than the last one into a buffer, turned.
 
     The rows follow each other along the last axis. Those that are there twice are not written.
     """
     b, first = p.b, tiles[0][0]
     axis = next(k for k, i in enumerate(first) if i.is_run)
-    across, along = room.shape[axis - room.skipped], room.shape[-1]
+    across, along = buffer.shape[axis - buffer.skipped], buffer.shape[-1]
     inside = p.left(along, first[-1].base)
     for j, column in enumerate(transposed(b, [b.widen(value) for _, value in tiles])):
         i = b.add(first[axis].base, integer(j))
@@ -273,7 +275,7 @@ def store_turned(p: Places, room: Room, tiles: Sequence[tuple[At, Value]], mask:
         at[axis] = Index(i)
 
         def stored(at: At = tuple(at), column: Value = column) -> Sequence[Value]:
-            p.store(room, at, inside, column)
+            p.store(buffer, at, inside, column)
             return ()
 
         b.branch(holds, stored)

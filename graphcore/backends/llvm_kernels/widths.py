@@ -12,9 +12,9 @@ from graphcore.ir.node import Node
 from graphcore.ops import leaf
 from graphcore.ops import tensor as t
 
+from .addressing import BYTES
 from .arithmetic import SCALAR, computed_in, kind_of
 from .builder import PARTS, WIDTH
-from .rooms import BYTES
 
 SMALL = 4
 """How many bytes a value has at most for more than eight to stand side by side."""

@@ -1,4 +1,4 @@
-"""What the rules of nodes write machine code with: sizes, rooms for values, and their names.
+"""What the rules of nodes write machine code with: sizes, buffers for values, and their names.
 
 Rules see `Writer` alone; `codegen.py` completes it with the rules themselves.
 """
@@ -16,6 +16,7 @@ from graphcore.ir.sizes import Shape, Size, count, lower_bound, unknowns
 from graphcore.ir.types import TensorType
 
 from . import entrance
+from .addressing import BYTES, Buffer, Index
 from .arena import DISTINCT
 from .arithmetic import kind_of_dtype
 from .builder import TRUE, WIDTH, Builder, Value, integer
@@ -23,11 +24,10 @@ from .entrance import Address, Constant, Growing, Slot
 from .failures import Failures, Machine
 from .machine import Stages
 from .places import At, Places, counted, is_register, position
-from .rooms import BYTES, Index, Room
 from .widths import width_of
 
-Homes = dict[Node, list[Room]]
-"""Where results are written: rooms that are given."""
+Homes = dict[Node, list[Buffer]]
+"""Where results are written: buffers that are given."""
 
 
 class Order(NamedTuple):
@@ -50,8 +50,7 @@ class Taken(NamedTuple):
 class Calls:
     """The kernels that one kernel calls: their machine code, which `machine` makes, and tables.
 
-    `lent` are the slots of rooms by size, which the kernels share as they are called one after the
-    other.
+    `lent` are the slots of buffers by size, which the kernels share as they are called in turn.
     """
 
     def __init__(self, machine: Callable[[Graph], Machine]) -> None:
@@ -179,7 +178,7 @@ class Shared:
         bytes = count(type.shape) * BYTES[kind_of_dtype(type.dtype)] * self.times_run
         free = self.free.setdefault(bytes, [])
         at = free.pop() if free and len(self.slots) > DISTINCT else len(self.slots)
-        pointer = self.shared(("room", at), entrance.Room(bytes, 0))
+        pointer = self.shared(("buffer", at), entrance.Scratch(bytes, 0))
         self.begun[at] = self.time
         return Taken(bytes, at), pointer
 
@@ -189,11 +188,11 @@ class Shared:
         self.used(taken.number)
 
     def used(self, at: int) -> None:
-        """Note that a room was in use until now."""
-        room, self.time = self.slots[at], self.time + 1
-        assert isinstance(room, entrance.Room)
+        """Note that a buffer was in use until now."""
+        buffer, self.time = self.slots[at], self.time + 1
+        assert isinstance(buffer, entrance.Scratch)
         times = (1 << self.time) - (1 << self.begun.pop(at))
-        self.slots[at] = room._replace(times=room.times | times)
+        self.slots[at] = buffer._replace(times=buffer.times | times)
 
     def table(self) -> tuple[Slot, ...]:
         """The slots, once all has been written."""
@@ -256,40 +255,40 @@ class Writer(ABC):
 
     @abstractmethod
     def nest(self, roots: Sequence[Node], homes: Homes) -> None:
-        """Values of equal long axes, at each place in turn: in registers, or in rooms."""
+        """Values of equal long axes, at each place in turn: in registers, or in buffers."""
 
-    # ---- rooms
+    # ---- buffers
 
-    def room(self, type: TensorType, pointer: Value) -> Room:
+    def buffer(self, type: TensorType, pointer: Value) -> Buffer:
         """Memory for values of a type whose content is new."""
         shape = tuple(map(self.size, type.shape))
         self.b.names += 1
-        return Room(pointer, shape, kind_of_dtype(type.dtype), self.b.level, self.b.names)
+        return Buffer(pointer, shape, kind_of_dtype(type.dtype), self.b.level, self.b.names)
 
-    def new(self, node: Node, type: TensorType | None = None) -> Room:
-        """A room for a node, taken until no step reads the node any more."""
+    def new(self, node: Node, type: TensorType | None = None) -> Buffer:
+        """A buffer for a node, taken until no step reads the node any more."""
         own: TensorType = type or node.type
         if any(unknowns(n) & self.program.found for n in own.shape):
             pointer, at = self.program.growing()
-            return self.room(own, self.program.enlarge(pointer, at, self.program.bytes(own)))
+            return self.buffer(own, self.program.enlarge(pointer, at, self.program.bytes(own)))
         taken, pointer = self.program.take(own)
         self.taken.setdefault(node, []).append(taken)
-        return self.room(own, pointer)
+        return self.buffer(own, pointer)
 
-    def home(self, node: Node) -> Room:
-        """The room in which a node is computed: given, or new."""
+    def home(self, node: Node) -> Buffer:
+        """The buffer in which a node is computed: given, or new."""
         return self.homes[node][0] if node in self.homes else self.new(node)
 
-    def home_of_root(self, root: Node) -> Room:
+    def home_of_root(self, root: Node) -> Buffer:
         """The buffer for a result of a nest: one whose last reader is this nest, or a new one."""
         if root in self.over:
             x = self.over[root]
-            room = self.places.rooms.get(x)
+            buffer = self.places.buffers.get(x)
             for taken in self.taken.get(x, ()):
-                if room and self.program.fixed.get(room.pointer.text) == taken.number:
+                if buffer and self.program.fixed.get(buffer.pointer.text) == taken.number:
                     self.taken[x].remove(taken)
                     self.taken[root] = [taken]
-                    return self.room(root.type, room.pointer)
+                    return self.buffer(root.type, buffer.pointer)
         return self.new(root)
 
     def row(self, pointer: Value, type: TensorType, i: Value) -> Value:
@@ -312,12 +311,12 @@ class Writer(ABC):
             return self.places.at(node, ())
         return self._side_by_side(own.shape[0], lambda i, mask: self.places.at(node, (i,), mask))
 
-    def load(self, room: Room) -> Value:
-        """The value in a room, in a register."""
-        if not room.shape:
-            return self.places.load(room, (), TRUE)
+    def load(self, buffer: Buffer) -> Value:
+        """The value in a buffer, in a register."""
+        if not buffer.shape:
+            return self.places.load(buffer, (), TRUE)
         return self._side_by_side(
-            room.shape[0].number or 0, lambda i, mask: self.places.load(room, (i,), mask)
+            buffer.shape[0].number or 0, lambda i, mask: self.places.load(buffer, (i,), mask)
         )
 
     def _side_by_side(self, size: Size, value: Any) -> Value:
@@ -333,39 +332,39 @@ class Writer(ABC):
 
     def abreast(self, *nodes: Node) -> AbstractContextManager[None]:
         """A context in which as many places of nodes stand side by side as their dtypes allow."""
-        return self.b.side_by_side(width_of(nodes, self.places.rooms, self.places.numbers))
+        return self.b.side_by_side(width_of(nodes, self.places.buffers, self.places.numbers))
 
-    def given(self, node: Node) -> Value | Room:
-        """An operand of a loop, branch or routine: its room, or the register."""
+    def given(self, node: Node) -> Value | Buffer:
+        """An operand of a loop, branch or routine: its buffer, or the register."""
         return self.number(node) if is_register(node.type) else self.lying(node)
 
-    def lying(self, node: Node) -> Room:
+    def lying(self, node: Node) -> Buffer:
         """An operand in memory."""
-        if node not in self.places.rooms:
+        if node not in self.places.buffers:
             if node in self.places.numbers or not node.inputs:
-                self.places.rooms[node] = room = self.new(node)
-                self.copy(node, [room], stored=False)
+                self.places.buffers[node] = buffer = self.new(node)
+                self.copy(node, [buffer], stored=False)
             else:
                 self.nest([node], {})
-        return self.places.rooms[node]
+        return self.places.buffers[node]
 
-    def know(self, params: Sequence[Node], values: Sequence[Value | Room]) -> None:
+    def know(self, params: Sequence[Node], values: Sequence[Value | Buffer]) -> None:
         """Params, or results of loops, with their values."""
         for param, value in zip(params, values, strict=True):
-            if isinstance(value, Room):
-                self.places.rooms[param] = value
+            if isinstance(value, Buffer):
+                self.places.buffers[param] = value
             else:
                 self.places.numbers[param] = value
 
-    def copy(self, node: Node, rooms: Sequence[Room], stored: bool = True) -> None:
-        """A value put into rooms, place by place."""
+    def copy(self, node: Node, buffers: Sequence[Buffer], stored: bool = True) -> None:
+        """A value put into buffers, place by place."""
 
         def place(index: At, mask: Value) -> None:
             value = self.places.at(node, index, mask, stored)
-            for room in rooms:
-                self.places.store(room, index, mask, value)
+            for buffer in buffers:
+                self.places.store(buffer, index, mask, value)
 
-        if rooms:
+        if buffers:
             with self.abreast(node):
                 self.places.everywhere(node.type.shape, place)
 

@@ -111,7 +111,7 @@ class Both:
             first = call(*arrays)
         self.check_guards(program, sizes, rubbish)
         again = call(*arrays)
-        shared = self.program(lambda xs: (list(xs), sizes))(*arrays)  # rooms lie in one place
+        shared = self.program(lambda xs: (list(xs), sizes))(*arrays)  # buffers lie in one place
         for x, y, z in zip(first, again, shared, strict=True):
             np.testing.assert_array_equal(x, y)
             np.testing.assert_array_equal(x, z)
@@ -120,11 +120,11 @@ class Both:
     def check_guards(
         self, program: entrance.CallableKernel, sizes: tuple[int, ...], rubbish: int
     ) -> None:
-        """Nothing has been written behind a room."""
+        """Nothing has been written behind a buffer."""
         known, (words, *_) = dict(zip(self.kernel.unknowns, sizes, strict=True)), program.idle
         table = program.places.end - len(self.kernel.slots)
         for at, slot in enumerate(self.kernel.slots, table):
-            if isinstance(slot, entrance.Room):
+            if isinstance(slot, entrance.Scratch):
                 end = int(words[at]) + evaluate(slot.bytes, known)
                 assert ctypes.string_at(end, GUARD) == bytes([rubbish]) * GUARD
 

@@ -154,7 +154,7 @@ RULES: dict[str, Rule] = {
         others=of_each(p.SEAMLESS, ("row col",), p.AROUND),
     ),
     "transposes by a routine": Rule(
-        [(codegen, "turned_by_routine", lambda w, roots, rooms: [*roots])],
+        [(codegen, "turned_by_routine", lambda w, roots, buffers: [*roots])],
         {
             "turned": Program(
                 lambda x: x.transpose("b", "a"), ("a b",), p.FLAT, ("float64", "int64")

@@ -1,4 +1,4 @@
-"""Rooms share memory where they are not in use at the same time, and nowhere else."""
+"""Buffers share memory where they are not in use at the same time, and nowhere else."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from graphcore.backends.llvm_kernels.arena import LINE, Need, packed
 from .native import Both, needs_machine_code
 
 
-def test_rooms_in_use_together_lie_apart() -> None:
+def test_buffers_in_use_together_lie_apart() -> None:
     rng = np.random.default_rng(3)
     for _ in range(200):
         needs = []
@@ -42,7 +42,7 @@ def test_a_chain_of_different_sizes() -> None:
     for _ in range(8):
         y = gc.sort(y, "n").isel(n=slice(1, None))
     both = Both.of(gc.compile([x], y))
-    needs = [s for s in both.kernel.slots if isinstance(s, entrance.Room)]
+    needs = [s for s in both.kernel.slots if isinstance(s, entrance.Scratch)]
     known = {both.kernel.unknowns[0]: 1000} if both.kernel.unknowns else {}
     sizes = [entrance.evaluate(s.bytes, known) for s in needs]
     _, bytes = packed([Need(n, s.times) for n, s in zip(sizes, needs, strict=True)])
@@ -50,6 +50,6 @@ def test_a_chain_of_different_sizes() -> None:
     both.agree_when_called([np.random.default_rng(0).random(1000)], 0.0)
 
 
-def test_of_equal_rooms_those_in_use_for_longest_come_first() -> None:
+def test_of_equal_buffers_those_in_use_for_longest_come_first() -> None:
     needs = [Need(64, 0b001), Need(64, 0b100), Need(64, 0b011), Need(64, 0b110)]
     assert packed(needs)[1] == 128

@@ -274,7 +274,7 @@ def test_grown_memory_is_freed_with_its_workspace(monkeypatch):
     freed = []
     monkeypatch.setattr(entrance, "libc", lambda: type("", (), {"free": freed.append}))
     params = (TensorType(F64, (N,)), TensorType(F64, ()))
-    slots = (entrance.Room(N * 8), entrance.Growing(), entrance.Cell())
+    slots = (entrance.Scratch(N * 8), entrance.Growing(), entrance.Cell())
     made = program(ADD, params, params[:1], None, *slots)
     words = made.workspace([5], (5,))
     at = made.places.end - 2

@@ -1,4 +1,4 @@
-"""All elementwise ops of a dtype in one kernel, at every size: through rooms, masks and tails."""
+"""All elementwise ops of a dtype in one kernel, at every size: through buffers, masks and tails."""
 
 from __future__ import annotations
 

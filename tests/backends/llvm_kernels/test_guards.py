@@ -23,9 +23,9 @@ from graphcore.backends.llvm_kernels import (
     thin,
     turning,
 )
+from graphcore.backends.llvm_kernels.addressing import Buffer, Index, Memory
 from graphcore.backends.llvm_kernels.builder import TRUE, Builder, Value, integer, real
 from graphcore.backends.llvm_kernels.places import Places
-from graphcore.backends.llvm_kernels.rooms import Index, Memory, Room
 from tests import checks, guards
 
 x = gc.tensor("x", {"row": None, "col": None})
@@ -50,17 +50,17 @@ def test_around_arrays(offset: int) -> None:
         assert guards.found() == []
 
 
-def test_behind_rooms() -> None:
+def test_behind_buffers() -> None:
     with guards.guarded():
         f = gc.compile([x], gc.special.softmax(gc.cumsum(x, "row"), "col"), native=True)
         f(np.zeros((3, 4)))
         assert guards.found() == []
-        _, rooms = [*guards.alive.values()][-1]
-        ctypes.memset(next(iter(rooms.ends)) + 7, 1, 1)
+        _, buffers = [*guards.alive.values()][-1]
+        ctypes.memset(next(iter(buffers.ends)) + 7, 1, 1)
         del f
         memory.collect()
         [wrong] = guards.found()
-        assert "behind a room (slot" in wrong
+        assert "behind a buffer (slot" in wrong
 
 
 def test_records_grow_between_zones() -> None:
@@ -169,9 +169,9 @@ def test_products_stay_in_their_places(dtype: str) -> None:
 def test_a_loop_without_steps_reads_nothing() -> None:
     """What it would read at each step is read before it, and may not be there."""
     b, n = Builder(), Value("%n", "i64")
-    p, room = Places(b, integer), Room(Value("%x", "ptr"), (n,), "f64")
+    p, buffer = Places(b, integer), Buffer(Value("%x", "ptr"), (n,), "f64")
     with checks.checked():
-        fifth = lambda i, total: [b.op("fadd", total, p.load(room, (Index(integer(5)),), TRUE))]
+        fifth = lambda i, total: [b.op("fadd", total, p.load(buffer, (Index(integer(5)),), TRUE))]
         (total,) = p.each(n, [real(0.0)], fifth)
         b.do(f"ret {total.typed}")
         code = functions.compiled(functions.module("define double @f(ptr %x, i64 %n)", b), "f")

@@ -174,7 +174,7 @@ def test_a_carry_that_is_updated_lies_where_the_result_goes() -> None:
     x, k = gc.tensor("x", {"i": None}), gc.tensor("k", {"time": None}, dtype="int64")
     last = gc.scan(lambda c, at: (c.at[{"i": at}].add(gc.sin(c.sum())), None), x, k, dim="time")[0]
     both = Both.of(gc.compile([x, k], last))
-    assert not any(isinstance(slot, entrance.Room) for slot in both.kernel.slots)
+    assert not any(isinstance(slot, entrance.Scratch) for slot in both.kernel.slots)
     both.agree_when_called([np.arange(40.0), np.array([3, 39, 3, 0])], 1e2)
 
 
@@ -227,7 +227,7 @@ def test_fields_in_turn_need_no_memory() -> None:
 
     a, b = (gc.tensor(name, {"i": "n"}) for name in "ab")
     both = Both.of(gc.compile([a, b], gc.fori_loop(0, 3, step, (a, b))))
-    assert not any(isinstance(slot, entrance.Room) for slot in both.kernel.slots)
+    assert not any(isinstance(slot, entrance.Scratch) for slot in both.kernel.slots)
 
 
 def test_chunks_that_no_step_fills_take_no_memory() -> None:

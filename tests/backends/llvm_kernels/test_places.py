@@ -164,7 +164,7 @@ def test_sizes_are_floored() -> None:
             both.agree([], (n, m))
 
 
-def test_what_is_read_before_an_empty_loop_lies_in_no_room() -> None:
+def test_what_is_read_before_an_empty_loop_lies_in_no_buffer() -> None:
     x, y = given("x", M), given("y", N, N)
     first = t.reshape(ranges(x, (5, 1, 1)), shape=())
     both = Both([e.add(t.expand(first, axes=(0, 1), sizes=(N, N)), y), e.exp(first)])

@@ -73,9 +73,9 @@ LESS = {
 """The rules, and programs, that take less memory, a large array of it at least."""
 
 
-def bytes_of_rooms(both: Both, n: int) -> int:
+def bytes_of_buffers(both: Both, n: int) -> int:
     """The memory of a call in which all unknown sizes are n."""
-    slots = [slot for slot in both.kernel.slots if isinstance(slot, entrance.Room)]
+    slots = [slot for slot in both.kernel.slots if isinstance(slot, entrance.Scratch)]
     known = dict.fromkeys(both.kernel.unknowns, n)
     return packed([Need(evaluate(slot.bytes, known), slot.times) for slot in slots])[1]
 
@@ -88,7 +88,7 @@ def test_memory_is_less(name: str, which: str) -> None:
     program = rule.programs[which]
     usual, _ = made(program, "float64", rule.on)
     without, _ = made(program, "float64", [*rule.on, *rule.off])
-    assert bytes_of_rooms(usual, n) <= bytes_of_rooms(without, n) - 7 * n * n
+    assert bytes_of_buffers(usual, n) <= bytes_of_buffers(without, n) - 7 * n * n
 
 
 def test_every_pass_of_machine_code_is_a_rule() -> None:

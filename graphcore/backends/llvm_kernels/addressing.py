@@ -1,4 +1,4 @@
-"""Rooms: the buffers of stored values, and the indices of elements in them."""
+"""Buffers of stored values, the indices of elements in them, and their addresses."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def index_of(x: Value) -> Index:
     return Index(integer(0), integer(0), x) if x.wide else Index(x)
 
 
-class Room(NamedTuple):
+class Buffer(NamedTuple):
     """Memory of a stored value, row-major. Its content is known at `level`, as a `version`.
 
     If the value is stored one row at a time, the first `skipped` indices of a place are left out.
@@ -59,11 +59,11 @@ class Room(NamedTuple):
 
 
 class Memory:
-    """Arithmetic of indices, and access to rooms.
+    """Arithmetic of indices, and access to buffers.
 
     `open` are the loops that are being written, each with its number of steps: a value that is
-    loaded before such a loop may lie in no room at all if the loop has none, so it is loaded from
-    the `readable` place of its room instead: the start can be read in an empty one too.
+    loaded before such a loop may lie in no buffer at all if the loop has none, so it is loaded from
+    the `readable` place of its buffer instead: the start can be read in an empty one too.
     `some` are the masks that hold in some lane wherever they are known.
     """
 
@@ -127,44 +127,44 @@ class Memory:
 
     # ---- access
 
-    def load(self, room: Room, index: Sequence[Index], mask: Value) -> Value:
-        """The values of a room at places; zeros, or any value, where the mask does not hold."""
-        offset = self.place(index[room.skipped :], room.shape)
-        if room.kind in PARTS:
-            part = room._replace(kind=PARTS[room.kind])
+    def load(self, buffer: Buffer, index: Sequence[Index], mask: Value) -> Value:
+        """The values of a buffer at places; zeros, or any value, where the mask does not hold."""
+        offset = self.place(index[buffer.skipped :], buffer.shape)
+        if buffer.kind in PARTS:
+            part = buffer._replace(kind=PARTS[buffer.kind])
             if offset.is_run:
                 return self._fetch_side_by_side(part, offset, mask)
             both = self.times(offset, integer(2))
             halves = [self._fetch(part, self.plus(both, integer(k)), mask) for k in (0, 1)]
             return self.b.complex(*halves)
-        if room.kind == "i1":
-            byte = self._fetch(room._replace(kind="i8"), offset, mask)
+        if buffer.kind == "i1":
+            byte = self._fetch(buffer._replace(kind="i8"), offset, mask)
             return self.b.op("icmp ne", byte, integer(0, "i8"))
-        return self._fetch(room, offset, mask)
+        return self._fetch(buffer, offset, mask)
 
     def store(
         self,
-        room: Room,
+        buffer: Buffer,
         index: Sequence[Index],
         mask: Value,
         x: Value,
         left: Value | None = None,
     ) -> None:
-        """Put values into a room at places, where the mask holds; else the first `left` of them."""
-        offset = self.place(index[room.skipped :], room.shape)
-        if room.kind in PARTS:
-            part = room._replace(kind=PARTS[room.kind])
+        """Put values into a buffer where the mask holds; else the first `left` of them."""
+        offset = self.place(index[buffer.skipped :], buffer.shape)
+        if buffer.kind in PARTS:
+            part = buffer._replace(kind=PARTS[buffer.kind])
             if offset.is_run:
                 self._put_side_by_side(part, offset, mask, self.b.widen(x))
                 return
             both = self.times(offset, integer(2))
             for k, half in enumerate(self.b.parts(x)):
                 self._put(part, self.plus(both, integer(k)), mask, half)
-        elif room.kind == "i1":
+        elif buffer.kind == "i1":
             byte = self.b.convert("zext", x, "i8")
-            self._put(room._replace(kind="i8"), offset, mask, byte)
+            self._put(buffer._replace(kind="i8"), offset, mask, byte)
         else:
-            self._put(room, offset, mask, x, left)
+            self._put(buffer, offset, mask, x, left)
 
     def place(self, index: Sequence[Index], sizes: Sequence[Value]) -> Index:
         """The number of a place in row-major order, unless the index is that number."""
@@ -189,14 +189,14 @@ class Memory:
             found.append((Index(base, integer(1)), half))
         return found
 
-    def _fetch_side_by_side(self, part: Room, offset: Index, mask: Value) -> Value:
+    def _fetch_side_by_side(self, part: Buffer, offset: Index, mask: Value) -> Value:
         """Complex values that follow each other: loaded as floats, then separated into parts."""
         b, width = self.b, self.b.width
         low, high = [self._fetch(part, at, m) for at, m in self._halves(offset, mask)]
         both = [b.shuffle(low, [*range(k, 2 * width, 2)], high) for k in (0, 1)]
         return b.complex(*both)
 
-    def _put_side_by_side(self, part: Room, offset: Index, mask: Value, x: Value) -> None:
+    def _put_side_by_side(self, part: Buffer, offset: Index, mask: Value, x: Value) -> None:
         """Store complex values that follow each other: their parts are interleaved first."""
         b, width = self.b, self.b.width
         a, c = b.parts(x)
@@ -204,56 +204,56 @@ class Memory:
         for k, (at, m) in enumerate(self._halves(offset, mask)):
             self._put(part, at, m, b.shuffle(a, pairs[k * width :][:width], c))
 
-    def _fetch(self, room: Room, offset: Index, mask: Value) -> Value:
-        b, kind, note = self.b, room.kind, f"; {room.version}"
+    def _fetch(self, buffer: Buffer, offset: Index, mask: Value) -> Value:
+        b, kind, note = self.b, buffer.kind, f"; {buffer.version}"
         width, several = b.width, type_of(kind, b.width)
         if not offset.is_wide and mask.wide:  # one place for all lanes, if any wants it
             mask = TRUE if mask.text in self.some else b.any_lane(mask)
         at = offset.base if offset.vector is None else offset.vector
         left = self.stores.lefts.get(mask.text)
-        runs = self._runs(max(room.level, room.pointer.level, at.level, mask.level))
+        runs = self._runs(max(buffer.level, buffer.pointer.level, at.level, mask.level))
         mask = b.both(mask, runs)
         if left is not None:
             left = b.select(runs, left, integer(0))
         if not offset.is_wide:
-            p = self._address(room, b.select(mask, at, room.readable))
-            return b.emit(kind, 0, f"load {type_of(kind)}, {p.typed} {note}", p, least=room.level)
+            p = self._address(buffer, b.select(mask, at, buffer.readable))
+            return b.emit(kind, 0, f"load {type_of(kind)}, {p.typed} {note}", p, least=buffer.level)
         mask, align = b.widen(mask), BYTES[kind]
         if offset.is_run:
-            p = self._address(room, at)
+            p = self._address(buffer, at)
             text = f"{self.stores.get(kind, p, align, mask, left)} {note}"
-            return b.emit(kind, width, text, p, mask, least=room.level)
-        p = self._addresses(room, offset)
+            return b.emit(kind, width, text, p, mask, least=buffer.level)
+        p = self._addresses(buffer, offset)
         name = f"@llvm.masked.gather.v{width}{spelled(kind)}.v{width}p0"
         b.declared[name] = f"declare {several} {name}({p.type}, i32, {mask.type}, {several})"
         given = f"{p.typed}, i32 {align}, {mask.typed}, {several} zeroinitializer"
         text = f"call {several} {name}({given}) {note}"
-        return b.emit(kind, width, text, p, mask, least=room.level)
+        return b.emit(kind, width, text, p, mask, least=buffer.level)
 
     def _put(
-        self, room: Room, offset: Index, mask: Value, x: Value, left: Value | None = None
+        self, buffer: Buffer, offset: Index, mask: Value, x: Value, left: Value | None = None
     ) -> None:
-        b, kind, width = self.b, room.kind, self.b.width
+        b, kind, width = self.b, buffer.kind, self.b.width
         if not offset.is_wide:
-            b.do(f"store {x.typed}, {self._address(room, offset.base).typed}")
+            b.do(f"store {x.typed}, {self._address(buffer, offset.base).typed}")
             return
         x, align = b.widen(x), BYTES[kind]
         if offset.is_run:
-            self.stores.put(x, self._address(room, offset.base), align, mask, left)
+            self.stores.put(x, self._address(buffer, offset.base), align, mask, left)
             return
-        p, mask = self._addresses(room, offset), b.widen(mask)
+        p, mask = self._addresses(buffer, offset), b.widen(mask)
         name = f"@llvm.masked.scatter.v{width}{spelled(kind)}.v{width}p0"
         b.declared[name] = f"declare void {name}({x.type}, {p.type}, i32, {mask.type})"
         b.do(f"call void {name}({x.typed}, {p.typed}, i32 {align}, {mask.typed})")
 
-    def _address(self, room: Room, at: Value) -> Value:
-        p = room.pointer
-        text = f"getelementptr {type_of(room.kind)}, {p.typed}, {at.typed}"
+    def _address(self, buffer: Buffer, at: Value) -> Value:
+        p = buffer.pointer
+        text = f"getelementptr {type_of(buffer.kind)}, {p.typed}, {at.typed}"
         return p if at.number == 0 else self.b.emit("ptr", 0, text, p, at)
 
-    def _addresses(self, room: Room, offset: Index) -> Value:
-        p, at = room.pointer, self.spelled(offset)
-        text = f"getelementptr {type_of(room.kind)}, {p.typed}, {at.typed}"
+    def _addresses(self, buffer: Buffer, offset: Index) -> Value:
+        p, at = buffer.pointer, self.spelled(offset)
+        text = f"getelementptr {type_of(buffer.kind)}, {p.typed}, {at.typed}"
         return self.b.emit("ptr", at.wide, text, p, at)
 
     def _runs(self, level: int) -> Value:
