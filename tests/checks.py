@@ -23,7 +23,7 @@ from graphcore.backends.llvm_kernels import (
     matvecs,
     small,
     thin,
-    turning,
+    transposing,
 )
 from graphcore.backends.llvm_kernels.addressing import Buffer, Index, Memory
 from graphcore.backends.llvm_kernels.builder import PARTS, TRUE, Value, integer
@@ -32,7 +32,7 @@ from tests.guards import ZONE
 
 sites: list[str] = []
 """What was being written, and how, by the numbers that checks have."""
-ROUTINES = dense, matvecs, small, thin, turning
+ROUTINES = dense, matvecs, small, thin, transposing
 """The modules whose `code` is a routine that accesses buffers."""
 KEPT: list[object] = []
 """Checked routines: programs that were made in a block may run after it."""

@@ -42,7 +42,7 @@ from .functions import compiled, module
 from .loops import CONTROL
 from .passes.longer_runs import in_longer_runs
 from .passes.taps import summed_in_place
-from .passes.transposes import turned_inside
+from .passes.transposes import transpose_inside_loops
 from .places import PLACES, is_register
 from .routines import ALONE, lacks
 from .writer import Homes, Shared, Writer
@@ -78,7 +78,7 @@ def unavailable() -> str | None:
 
 def with_every_kernel(graph: Graph) -> Graph:
     """The graph with kernels; long ones call kernels for their pieces."""
-    lying = read_parts_in_results(turned_inside(in_longer_runs(summed_in_place(graph))))
+    lying = read_parts_in_results(transpose_inside_loops(in_longer_runs(summed_in_place(graph))))
     return cut_kernels(with_kernels(lying, computes))
 
 

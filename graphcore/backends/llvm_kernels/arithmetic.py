@@ -252,9 +252,9 @@ RULES: dict[Op, dict[str, Rule]] = {
     e.sinh: {"c": complexes.sinh},
     e.cosh: {"c": complexes.cosh},
     e.tanh: {"c": complexes.tanh},
-    e.sin: {"c": complexes.turned(complexes.sinh)},
+    e.sin: {"c": complexes.rotated(complexes.sinh)},
     e.cos: {"c": complexes.cos},
-    e.tan: {"c": complexes.turned(complexes.tanh)},
+    e.tan: {"c": complexes.rotated(complexes.tanh)},
     e.reciprocal: {
         "f": lambda b, x: b.op("fdiv", literal(1.0, x.kind), x),
         "iu": lambda b, x: cast(b, b.op("fdiv", real(1.0), cast(b, x, "f64")), x.kind),

@@ -118,5 +118,5 @@ def is_product_of_rows(node: Node, chain: Chain) -> bool:
     if kind_of(node) not in dense.KINDS or is_own_product(node):
         return False
     x = operand(node.inputs[0])
-    lies = x.base.type.shape == node.inputs[0].type.shape and not x.turned
+    lies = x.base.type.shape == node.inputs[0].type.shape and not x.transposed
     return x.base not in chain.made or lies

@@ -24,7 +24,7 @@ from .nests import (
     Nest,
     Step,
     first_of,
-    is_turned,
+    is_transposed,
     reduces,
     runs_along_memory,
     walked,
@@ -38,8 +38,8 @@ from .routines import ALONE
 from .rows import Chain, Pair, Rows
 from .rowwise import row_by_row
 from .seams import middle
-from .turning import turned_by_routine
-from .walks import are_long, at_once, every, store_all, store_turned, turned_along, walk
+from .transposing import transposed_by_routine
+from .walks import are_long, at_once, every, store_all, store_transposed, transposed_along, walk
 from .writer import Homes, Order, Writer
 
 
@@ -123,7 +123,7 @@ class GraphWriter(Writer):
             else:
                 rest.append(root)
         buffers = {root: homes.get(root) or [self.home_of_root(root)] for root in rest}
-        if not (rest := turned_by_routine(self, rest, buffers)):
+        if not (rest := transposed_by_routine(self, rest, buffers)):
             return
 
         def place(indices: Sequence[Sequence[At]], mask: Value, tiled: bool = False) -> None:
@@ -134,19 +134,19 @@ class GraphWriter(Writer):
             together(p, every(rest, indices), mask)
             for places, root in zip(indices, rest, strict=True):
                 below = walked(root)
-                turned, counted = is_turned(root), below is not root
+                transposed, counted = is_transposed(root), below is not root
                 shape = tuple([p.size(n) for n in below.type.shape])
                 values: list[tuple[At, Value]] = []
                 for index in places:
                     value = p.at(below, index, mask, stored=counted)
-                    at = tuple([index[i] for i in root.attrs["perm"]]) if turned else index
+                    at = tuple([index[i] for i in root.attrs["perm"]]) if transposed else index
                     values.append((at, value))
-                    if turned or not counted:
+                    if transposed or not counted:
                         p.remember(root, at, mask, value)
                 for buffer in buffers[root]:
-                    into = buffer if turned or not counted else buffer._replace(shape=shape)
-                    if turned and tiled:
-                        store_turned(p, into, values, mask)
+                    into = buffer if transposed or not counted else buffer._replace(shape=shape)
+                    if transposed and tiled:
+                        store_transposed(p, into, values, mask)
                     else:
                         store_all(p, into, values, mask)
 
@@ -155,7 +155,7 @@ class GraphWriter(Writer):
         if len(set(counts)) == 1 and all(map(self.is_flat, rest)):
             shapes = counts
         with self.abreast(*rest):
-            inside, tiled = runs_along_memory(rest[0]), turned_along(p, rest)
+            inside, tiled = runs_along_memory(rest[0]), transposed_along(p, rest)
             if tiled is None:
                 several = at_once(p, rest) if all(map(reduces, rest)) else 1
                 alone = self.b.level == 0  # within loops, what is read is mostly in cache

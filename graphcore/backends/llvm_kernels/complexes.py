@@ -289,7 +289,7 @@ def tanh(b: Builder, z: Value) -> Value:
     return b.complex(b.select(end, b.call("copysign", one, x), re), b.select(end, flat, im))
 
 
-def turned(function: Rule) -> Rule:
+def rotated(function: Rule) -> Rule:
     """-i f(iz): the sine of a hyperbolic sine."""
 
     def rule(b: Builder, z: Value) -> Value:

@@ -138,8 +138,8 @@ def to_integer(b: Builder, x: Value, to: str) -> Value:
         top = literal(2.0**63, x.kind)
         above = b.op("fcmp oge", x, top)
         less = to_signed(b, b.select(above, b.op("fsub", x, top), x), "i64")
-        turned = b.op("xor", less, integer(1 << 63, "i64"))
-        return b.select(above, turned, less)._replace(kind="u64")
+        flipped = b.op("xor", less, integer(1 << 63, "i64"))
+        return b.select(above, flipped, less)._replace(kind="u64")
     whole = to_signed(b, x, "i64" if to in ("i64", "u32") else "i32")
     return cast(b, whole, to)
 

@@ -35,16 +35,16 @@ def word_of(b: Builder, x: Value, largest: bool, zeros_alike: bool = False) -> V
     if zeros_alike:
         x = b.op("fadd", x, real(0.0, x.kind))
     word = b.convert("bitcast", x, f"i{x.kind[1:]}")
-    return b.select(b.op("fcmp uno", x, x), last(word, largest), turned(b, word))
+    return b.select(b.op("fcmp uno", x, x), last(word, largest), flipped(b, word))
 
 
 def value_of(b: Builder, word: Value) -> Value:
     """The float of a word; words of nan are nan."""
-    return b.convert("bitcast", turned(b, word), f"f{word.kind[1:]}")
+    return b.convert("bitcast", flipped(b, word), f"f{word.kind[1:]}")
 
 
-def turned(b: Builder, word: Value) -> Value:
-    """All bits but the sign are turned where that is set: the larger these are, the less is x."""
+def flipped(b: Builder, word: Value) -> Value:
+    """All bits but the sign are flipped where that is set: the larger these are, the less is x."""
     negative = b.op("ashr", word, integer(int(word.kind[1:]) - 1, word.kind))
     return b.op("xor", word, b.op("and", negative, last(word, True)))
 

@@ -206,7 +206,7 @@ def solve_factored(
     if transposed:
         exchange(w, x, exchanges, integer(0), integer(1))
     for lower in (True, False):
-        solve(lower=lower, turned=transposed, unit=lower == transposed)
+        solve(lower=lower, transposed=transposed, unit=lower == transposed)
     if not transposed:
         exchange(w, x, exchanges, w.b.sub(x.shape[0], integer(1)), integer(-1))
 
@@ -365,7 +365,7 @@ def complex_or(w: Writer, x: Value, kind: str) -> Value:
     return w.b.complex(x, literal(0, x.kind)) if kind in PARTS else x
 
 
-def turned(w: Writer, x: Value, where: Value) -> Value:
+def negated_where(w: Writer, x: Value, where: Value) -> Value:
     """The negative of a value, where a condition holds."""
     return w.b.select(where, rule_of(e.negative, x.kind)(w.b, x), x)
 
@@ -380,7 +380,7 @@ def product(
     """The product of the pivots, negative for an odd number of exchanges."""
 
     def step(i: Index, now: Value) -> Sequence[Value]:
-        return [turned(w, rule_of(e.multiply, now.kind)(w.b, now, pivot(i)), moved(i))]
+        return [negated_where(w, rule_of(e.multiply, now.kind)(w.b, now, pivot(i)), moved(i))]
 
     return w.places.each(n, [start], step, 0)[0]
 
@@ -410,7 +410,7 @@ def sign_and_log(
         x = pivot(i)
         size = size_of(b, x)
         own = times(b, sign, unit(x, size))
-        return [turned(w, own, moved(i)), plus(b, total, log(b, size))]
+        return [negated_where(w, own, moved(i)), plus(b, total, log(b, size))]
 
     return w.places.each(n, start, step, 0)
 

@@ -41,7 +41,7 @@ def is_for_routines(node: Node) -> bool:
     return kind_of(node) in capsules.LETTERS
 
 
-def turned(x: Node) -> bool:
+def is_matrix_transpose(x: Node) -> bool:
     """Whether a node is a transpose of matrices, all of a batch in place."""
     n = x.type.ndim
     return x.op is t.transpose and x.attrs["perm"] == (*range(n - 2), n - 1, n - 2)
@@ -49,7 +49,7 @@ def turned(x: Node) -> bool:
 
 def lying(x: Node) -> Node:
     """The node that has to lie in memory for an operand: the operand of a transpose of matrices."""
-    return x.inputs[0] if turned(x) else x
+    return x.inputs[0] if is_matrix_transpose(x) else x
 
 
 # ---- calls
@@ -171,7 +171,7 @@ def solve_triangular(w: Writer, node: Node, homes: Homes) -> None:
     if attrs["check"] and not attrs["unit"]:
         refuse_singular(w, node, n, columns)
     trsm = Call(w, "trsm", buffer.kind)
-    ways = attrs["lower"], turned(a), attrs["unit"]
+    ways = attrs["lower"], is_matrix_transpose(a), attrs["unit"]
 
     def one(at: Value, index: tuple[Value, ...]) -> None:
         own, other = matrix(w, buffer, node.type, at), matrix(w, factor, a.type, at)
@@ -183,17 +183,22 @@ def solve_triangular(w: Writer, node: Node, homes: Homes) -> None:
 
 def solve_in_place(
     w: Writer, trsm: Call, t: Buffer, x: Buffer,
-    lower: bool, turned: bool, unit: bool,
+    lower: bool, transposed: bool, unit: bool,
 ) -> None:  # fmt: skip
     """x becomes the y with t y = x, which both lie row by row: yᵀ tᵀ = xᵀ."""
     n, columns = x.shape
 
     def called() -> None:
-        how = "R", "L" if lower == turned else "U", "T" if turned else "N", "U" if unit else "N"
+        how = (
+            "R",
+            "L" if lower == transposed else "U",
+            "T" if transposed else "N",
+            "U" if unit else "N",
+        )
         sizes = trsm.size(columns), trsm.size(n), trsm.number(1.0)
         trsm(*how, *sizes, t.pointer, trsm.stride(n), x.pointer, trsm.stride(columns))
 
-    given = x.kind, t.pointer, x.pointer, n, columns, lower, turned, unit
+    given = x.kind, t.pointer, x.pointer, n, columns, lower, transposed, unit
     small.either(w, n, lambda: small.solve_triangular(w, *given), called, small.MOST_SOLVED)
 
 

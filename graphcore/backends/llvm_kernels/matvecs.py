@@ -68,7 +68,7 @@ def products_in_one_walk(w: Writer, step: Pair, homes: Homes) -> None:
     """xᵀ (x v), where both products read a few rows before the next ones are read."""
     first, second = step.made
     one, other = in_memory(w, first), in_memory(w, second)
-    if one is None or other is None or one.matrix.turned or not other.matrix.turned:
+    if one is None or other is None or one.matrix.transposed or not other.matrix.transposed:
         w.nest([first], homes)
         w.nest([second], homes)
         return
@@ -126,12 +126,12 @@ def store_product(w: Writer, given: Product, into: Buffer, before: Product | Non
         b.do(f"call void {routine.text}({', '.join([x.typed for x in values])})")
 
     shape, length = given.root.inputs[0].type.shape, given.root.type.shape[-1]
-    rows, columns = [w.size(n) for n in (reversed(shape[-2:]) if matrix.turned else shape[-2:])]
+    rows, columns = [w.size(n) for n in (reversed(shape[-2:]) if matrix.transposed else shape[-2:])]
     apart, vectors = w.size(matrix.apart), [(given.vector, in_buffer(given.vector))]
     if before is not None:
         vectors.append((before.vector, in_buffer(before.vector)))
     vectors.append((given.root, into))
-    if matrix.turned:
+    if matrix.transposed:
         scratch = memory(TensorType(given.root.type.dtype, (2 * (length + LANES[kind]),)))
 
     def one(_: Value, index: tuple[Value, ...]) -> None:
@@ -155,7 +155,7 @@ def store_product(w: Writer, given: Product, into: Buffer, before: Product | Non
 
         def strip(first: Value) -> Sequence[Value]:
             many = b.op("sub nsw", b.call("smin", b.add(first, integer(STRIP)), rows), first)
-            if not matrix.turned:
+            if not matrix.transposed:
                 part = moved(b, a, b.mul(first, apart), kind)
                 call("across", part, v, moved(b, y, first, kind), many, columns, apart)
             elif inner:
@@ -163,7 +163,7 @@ def store_product(w: Writer, given: Product, into: Buffer, before: Product | Non
                 b.branch(short, lambda: both(first, many), lambda: pieces(first, many))
             else:
                 read(first, many, FALSE)
-            if matrix.turned:
+            if matrix.transposed:
                 call("join", scratch, y, columns, b.op("icmp ne", first, integer(0)))
             if b.signals.in_nests:
                 b.spend(b.mul(many, columns))

@@ -89,10 +89,10 @@ class Plan(NamedTuple):
 
 def walked(root: Node) -> Node:
     """The node whose places are walked to compute a root: stores move values, loads do not."""
-    return root.inputs[0] if is_turned(root) or counts_through(root) else root
+    return root.inputs[0] if is_transposed(root) or counts_through(root) else root
 
 
-def is_turned(root: Node) -> bool:
+def is_transposed(root: Node) -> bool:
     """Whether a root is walked in the order of its operand, of which it is the transpose.
 
     Windows that are copied with the places of each side by side read those side by side as well.

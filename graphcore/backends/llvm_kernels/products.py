@@ -44,22 +44,22 @@ class Operand(NamedTuple):
         The node that lies in memory, row-major.
     strides
         How many values there are from one place to the next, for each axis of the operand.
-    turned
+    transposed
         Whether the values of a column lie side by side, and not those of a row.
     """
 
     base: Node
     strides: tuple[Size, ...]
-    turned: bool
+    transposed: bool
 
     @property
     def apart(self) -> Size:
-        """How many values there are from one row to the next, or column if it is turned."""
-        return self.strides[-1 if self.turned else -2]
+        """How many values there are from one row to the next, or column if it is transposed."""
+        return self.strides[-1 if self.transposed else -2]
 
     def steps(self, apart: Value) -> tuple[Value, Value]:
         """How many values there are from one row to the next, and from one column to the next."""
-        return (integer(1), apart) if self.turned else (apart, integer(1))
+        return (integer(1), apart) if self.transposed else (apart, integer(1))
 
 
 def operand(x: Node, known: Container[Node] = ()) -> Operand:
@@ -104,7 +104,7 @@ def is_own_product(node: Node) -> bool:
     *batch, row, column = x.strides
     left, right = [side.type.shape for side in node.inputs]
     alike = x.base is y.base and y.strides == (*batch, column, row) and left[-2] == right[-1]
-    return alike and x.turned != y.turned and kind_of(node)[0] == "f"
+    return alike and x.transposed != y.transposed and kind_of(node)[0] == "f"
 
 
 def start(w: Writer, buffer: Buffer, strides: Sequence[Size], index: Sequence[Value]) -> Value:
@@ -171,7 +171,7 @@ def some_rows_of_product(
         w.b.do(f"call void {routine.text}({', '.join([x.typed for x in given])})")
 
     if buffer.kind in dense.KINDS:
-        is_thin = FALSE if y.turned else thin.is_quicker(w.b, buffer.kind, rows, k, j)
+        is_thin = FALSE if y.transposed else thin.is_quicker(w.b, buffer.kind, rows, k, j)
         w.b.branch(is_thin, by_thin, by_dense)
         return
     matrix = buffer._replace(pointer=c, shape=buffer.shape[-2:])
@@ -179,7 +179,7 @@ def some_rows_of_product(
 
     def gemm(first: Value, many: Value, into: Value) -> None:
         blas = Call(w, "gemm", buffer.kind)
-        ways = ["T" if side.turned else "N" for side in (y, x)]
+        ways = ["T" if side.transposed else "N" for side in (y, x)]
         sizes = blas.size(j), blas.size(rows), blas.size(many)
         parts = [
             moved(w.b, pointer, w.b.mul(first, step), buffer.kind)

@@ -15,7 +15,7 @@ from graphcore.ops import tensor as t
 
 from .arithmetic import SCALAR
 from .builder import WIDTH
-from .matrices import turned
+from .matrices import is_matrix_transpose
 
 LONG = 4 * WIDTH
 """From which size on a row is worth loops of its own."""
@@ -90,7 +90,7 @@ def pair_of(nests: Sequence[Sequence[Node]], roots: Sequence[Node]) -> Pair | No
     if not first.op is second.op is t.matvec or second.inputs[1] is not first:
         return None
     x, y = first.inputs[0], second.inputs[0]
-    return Pair(nests[0], roots) if turned(y) and y.inputs[0] is x else None
+    return Pair(nests[0], roots) if is_matrix_transpose(y) and y.inputs[0] is x else None
 
 
 class Rows:

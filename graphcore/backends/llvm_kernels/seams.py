@@ -18,7 +18,7 @@ from .addressing import Index
 from .arithmetic import SCALAR
 from .axes import long_axes
 from .builder import Value, integer
-from .nests import is_turned, walked
+from .nests import is_transposed, walked
 from .places import Places, counts_through
 from .rows import is_long
 
@@ -54,7 +54,7 @@ def middle(p: Places, roots: Iterable[Node]) -> Middle | None:
         axis = long_axes(below.type.shape)[-1]
         size = below.type.shape[axis]
         waiting.append((below, axis, 0))
-        stored = root.attrs["perm"].index(axis) if is_turned(root) else axis
+        stored = root.attrs["perm"].index(axis) if is_transposed(root) else axis
         if stored < below.type.ndim - 1:  # runs of interleaved values end where the axis ends
             return None
     if not is_long(size):

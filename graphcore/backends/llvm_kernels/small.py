@@ -56,11 +56,11 @@ def routine(w: Writer, name: str, kind: str) -> Value:
 
 def solve_triangular(
     w: Writer, kind: str, t: Value, x: Value, n: Value, columns: Value,
-    lower: bool, turned: bool = False, unit: bool = False, name: str = "triangular",
+    lower: bool, transposed: bool = False, unit: bool = False, name: str = "triangular",
 ) -> None:  # fmt: skip
-    """x becomes the y with t y = x, row by row in memory; t lies there too, perhaps turned."""
+    """x becomes the y with t y = x, row by row in memory; t lies there too, perhaps transposed."""
     b, one = w.b, integer(1)
-    strides = [one, n] if turned else [n, one]
+    strides = [one, n] if transposed else [n, one]
     ways = [integer(0), one] if lower else [b.sub(n, one), integer(-1)]
     given = [t, x, n, columns, *strides, *ways, Value("true" if unit else "false", "i1")]
     found = routine(w, name, kind)

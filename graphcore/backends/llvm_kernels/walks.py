@@ -15,7 +15,7 @@ from .arithmetic import kind_of
 from .axes import UNROLLED, long_axes, space
 from .builder import PARTS, TRUE, WIDTH, Builder, Value, integer
 from .flops import flops
-from .nests import is_turned
+from .nests import is_transposed
 from .places import WRITTEN_OUT, At, Places
 from .rows import is_long
 from .seams import Middle, split
@@ -161,13 +161,13 @@ def cost(p: Places, roots: Sequence[Node]) -> int:
     return total
 
 
-def turned_along(p: Places, roots: Sequence[Node]) -> int | None:
+def transposed_along(p: Places, roots: Sequence[Node]) -> int | None:
     """The long axis that comes last where some roots are stored, if tiles of it are worth it.
 
-    Lanes along another axis would be scattered: of so many rows at once a tile is turned instead.
+    Lanes along another axis would be scattered: a tile of so many rows is transposed instead.
     """
     found: set[int] = set()
-    for root in (root for root in roots if is_turned(root)):
+    for root in (root for root in roots if is_transposed(root)):
         shape, last = root.inputs[0].type.shape, root.attrs["perm"][-1]
         long = long_axes(shape)
         if len(long) < len(shape) or last == len(shape) - 1 or not is_long(shape[last]):
@@ -259,8 +259,10 @@ def interleaved(b: Builder, values: Sequence[Value], start: int) -> Value:
     return found
 
 
-def store_turned(p: Places, buffer: Buffer, tiles: Sequence[tuple[At, Value]], mask: Value) -> None:
-    """Put rows that are side by side along another axis than the last one into a buffer, turned.
+def store_transposed(
+    p: Places, buffer: Buffer, tiles: Sequence[tuple[At, Value]], mask: Value
+) -> None:
+    """Put the transpose of rows that are side by side along another axis than the last one.
 
     The rows follow each other along the last axis. Those that are there twice are not written.
     """

@@ -154,7 +154,7 @@ RULES: dict[str, Rule] = {
         others=of_each(p.SEAMLESS, ("row col",), p.AROUND),
     ),
     "transposes by a routine": Rule(
-        [(codegen, "turned_by_routine", lambda w, roots, buffers: [*roots])],
+        [(codegen, "transposed_by_routine", lambda w, roots, buffers: [*roots])],
         {
             "turned": Program(
                 lambda x: x.transpose("b", "a"), ("a b",), p.FLAT, ("float64", "int64")
@@ -202,7 +202,7 @@ RULES: dict[str, Rule] = {
         {"written": Program(p.written_into, ("place", "place"), [(2,), (3,), (9,), (40,)])},
     ),
     "loops turn matrices themselves": Rule(
-        [(llvm_kernels, "turned_inside", same)],
+        [(llvm_kernels, "transpose_inside_loops", same)],
         {"powers": Program(p.powers_of_a_matrix, ("row col", "col"), [(1, 1), (40, 7)])},
         units=8.0,
     ),

@@ -73,9 +73,9 @@ def matrices(
 ) -> tuple[np.ndarray, np.ndarray]:
     rows, inner, columns = sizes
     given = []
-    for shape, is_turned in zip(((rows, inner), (inner, columns)), turned):
-        x = rng.standard_normal(shape[::-1] if is_turned else shape).astype(dtype)
-        given.append(x.T if is_turned else x)
+    for shape, is_transposed in zip(((rows, inner), (inner, columns)), turned):
+        x = rng.standard_normal(shape[::-1] if is_transposed else shape).astype(dtype)
+        given.append(x.T if is_transposed else x)
     return given[0], given[1]
 
 
@@ -199,8 +199,8 @@ def test_it_stays_in_its_memory(kind: str, behind: bool) -> None:
         for turned in product((False, True), repeat=2):
             shapes = (rows, inner), (inner, columns)
             x, y = [
-                beside_a_fence(*shape[::-1]).T if is_turned else beside_a_fence(*shape)
-                for shape, is_turned in zip(shapes, turned)
+                beside_a_fence(*shape[::-1]).T if is_transposed else beside_a_fence(*shape)
+                for shape, is_transposed in zip(shapes, turned)
             ]
             x[:], y[:] = rng.integers(-9, 9, x.shape), rng.integers(-9, 9, y.shape)
             found = multiplied(x, y, beside_a_fence(rows, columns))

@@ -21,7 +21,7 @@ from graphcore.backends.llvm_kernels import (
     matvecs,
     small,
     thin,
-    turning,
+    transposing,
 )
 from graphcore.backends.llvm_kernels.addressing import Buffer, Index, Memory
 from graphcore.backends.llvm_kernels.builder import TRUE, Builder, Value, integer, real
@@ -114,7 +114,7 @@ def test_places_are_checked(
             "thin",
             lambda x: gc.dot(x, gc.sin(x[{"col": slice(3)}].rename(col="new")), dim="row"),
         ),
-        (vars(turning), "turned", gc.Tensor.transpose),
+        (vars(transposing), "transpose_text", gc.Tensor.transpose),
         (small.WRITTEN, "factor", gc.linalg.det),
         (matvecs.WRITTEN, "across", lambda x: gc.dot(x, x.isel(row=0), dim="col")),
     ],

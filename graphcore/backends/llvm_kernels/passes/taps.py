@@ -37,8 +37,8 @@ def seen_once(node: Node, x: Node) -> Node | None:
 
 def sum_of_windows(node: Node, matrix: Node, vector: Node) -> Node | None:
     """matvec(pack(windows), v) = sum(windows * v), over either the windows or their places."""
-    turned = matrix.op is t.transpose and matrix.attrs["perm"] == (1, 0)
-    packed = matrix.inputs[0] if turned else matrix
+    transposed = matrix.op is t.transpose and matrix.attrs["perm"] == (1, 0)
+    packed = matrix.inputs[0] if transposed else matrix
     if packed.op is not t.pack or packed.type.ndim != 2 or node.type.dtype.kind != "f":
         return None
     (seen,), rows = packed.inputs, packed.type.shape[0]
@@ -49,7 +49,7 @@ def sum_of_windows(node: Node, matrix: Node, vector: Node) -> Node | None:
     front, back = range(cut), range(cut, len(shape))
     if not cut or {x.type.dtype for x in (seen, vector)} != {node.type.dtype}:
         return None
-    gone, kept = (front, back) if turned else (back, front)
+    gone, kept = (front, back) if transposed else (back, front)
     factor = plain.reshape(vector, tuple([shape[axis] for axis in gone]))
     product = multiply(seen, plain.expand(factor, kept, shape))
     return plain.reshape(plain.sum_over(product, gone), node.type.shape)

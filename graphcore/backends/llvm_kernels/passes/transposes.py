@@ -1,13 +1,13 @@
 """Loops get a matrix, not its transpose, where only products with vectors read the transpose.
 
-The loop turns them itself: so nothing is copied, and xᵀ (x v) is one walk over x.
+The loop transposes them itself: so nothing is copied, and xᵀ (x v) is one walk over x.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from graphcore.backends.llvm_kernels.matrices import turned
+from graphcore.backends.llvm_kernels.matrices import is_matrix_transpose
 from graphcore.ir.graph import Graph, with_graphs
 from graphcore.ir.node import Node, toposort
 from graphcore.ir.trace import Rule
@@ -17,21 +17,23 @@ from graphcore.ops.control import LOOPS, Loop, LoopOperand
 from graphcore.rewrites.loops.view import inside_as_well, new_params, replaced
 
 
-def turned_inside(graph: Graph) -> Graph:
-    """The graph whose loops are given matrices as they lie, and turn them for their products."""
+def transpose_inside_loops(graph: Graph) -> Graph:
+    """The graph whose loops get matrices as they lie, and transpose them for their products."""
     if LOOPS.isdisjoint(graph.ops()):
-        return inside_as_well(turned_inside, graph) if graph.held() else graph
+        return inside_as_well(transpose_inside_loops, graph) if graph.held() else graph
 
     def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node] | None:
-        loop = Loop.of(Node(node.op, inputs, with_graphs(node, turned_inside)))
-        return turned_inside, with_matrices(loop).build()
+        loop = Loop.of(Node(node.op, inputs, with_graphs(node, transpose_inside_loops)))
+        return transpose_inside_loops, with_matrices(loop).build()
 
-    return transform(graph, visit, at=LOOPS, bodies=turned_inside)
+    return transform(graph, visit, at=LOOPS, bodies=transpose_inside_loops)
 
 
 def with_matrices(loop: Loop) -> Loop:
     """The loop with matrices in place of transposes that only products with vectors read."""
-    found = [x for x in loop.captured if turned(x.value) and is_for_products(x.param, loop)]
+    found = [
+        x for x in loop.captured if is_matrix_transpose(x.value) and is_for_products(x.param, loop)
+    ]
     if not found:
         return loop
     below = dict.fromkeys([x.value.inputs[0] for x in found])
@@ -43,7 +45,7 @@ def with_matrices(loop: Loop) -> Loop:
     }
     kept = [x for x in loop.captured if x.param not in new]
     kept += [LoopOperand(param, value) for value, param in made.items()]
-    return replaced(loop, new, turned_inside)._replace(captured=tuple(kept))
+    return replaced(loop, new, transpose_inside_loops)._replace(captured=tuple(kept))
 
 
 def is_for_products(param: Node, loop: Loop) -> bool:

@@ -18,28 +18,28 @@ from .functions import compiled, module
 from .machine import Code, once
 from .places import Places
 from .squares import transposed
-from .walks import turned_along
+from .walks import transposed_along
 from .writer import Homes, Writer
 
 
-def turned_by_routine(w: Writer, roots: Sequence[Node], buffers: Homes) -> list[Node]:
+def transposed_by_routine(w: Writer, roots: Sequence[Node], buffers: Homes) -> list[Node]:
     """Store the transposes of what lies in memory; the roots of a nest that are left to it."""
     rest = []
     for root in roots:
-        given = buffer_turned(w, root)
+        given = buffer_to_transpose(w, root)
         if given is not None:  # code for long nests does not call it, but has the same table
-            routine = w.program.shared("turned", Address(code()["turned"]))
+            routine = w.program.shared("transpose", Address(code()["transpose"]))
         if given is None or w.b.signals.in_nests:
             rest.append(root)
         else:
-            turn(w, root, given, buffers[root], routine)
+            transpose(w, root, given, buffers[root], routine)
             w.places.buffers[root] = buffers[root][0]._replace(level=w.b.level)
     return rest
 
 
-def buffer_turned(w: Writer, root: Node) -> Buffer | None:
-    """Where the operand of a stored transpose lies, if the routine can turn it."""
-    if root.op is not t.transpose or turned_along(w.places, [root]) is None:
+def buffer_to_transpose(w: Writer, root: Node) -> Buffer | None:
+    """Where the operand of a stored transpose lies, if the routine can transpose it."""
+    if root.op is not t.transpose or transposed_along(w.places, [root]) is None:
         return None
     (x,) = root.inputs
     of = x.inputs[0] if x.op in (t.reshape, t.pack) and x not in w.places.buffers else x
@@ -49,7 +49,7 @@ def buffer_turned(w: Writer, root: Node) -> Buffer | None:
     return buffer._replace(shape=tuple(map(w.size, x.type.shape)))
 
 
-def turn(w: Writer, root: Node, given: Buffer, into: Sequence[Buffer], routine: Value) -> None:
+def transpose(w: Writer, root: Node, given: Buffer, into: Sequence[Buffer], routine: Value) -> None:
     """Store a transpose, matrix by matrix; `given` is where its operand lies."""
     p, b, perm = w.places, w.b, root.attrs["perm"]
     last = len(perm) - 1
@@ -95,11 +95,11 @@ def stride(b: Builder, buffer: Buffer, axis: int) -> Value:
 @once
 def code() -> Code:
     """The machine code of the routine."""
-    return compiled(turned(), "turned")
+    return compiled(transpose_text(), "transpose")
 
 
-def turned() -> str:
-    """The IR of `turned`: y[j, i] = x[i, j], for values of eight bytes.
+def transpose_text() -> str:
+    """The IR of `transpose`: y[j, i] = x[i, j], for values of eight bytes.
 
     The rows of x, and those of y, are so many values apart.
     """
@@ -146,4 +146,4 @@ def turned() -> str:
     b.do("ret void")
     given = "ptr noalias readonly %x, ptr noalias %y"
     sizes = "i64 %rows, i64 %columns, i64 %of_x, i64 %of_y"
-    return module(f"define void @turned({given}, {sizes})", b)
+    return module(f"define void @transpose({given}, {sizes})", b)
