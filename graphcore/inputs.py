@@ -10,7 +10,7 @@ from graphcore.frontend.core.base import refusal, type_refusal
 from graphcore.frontend.core.tracing import constants
 from graphcore.frontend.core.values_as_sizes import computed_sizes
 from graphcore.ir.dtypes import INT
-from graphcore.ir.graph import Graph, graphs, unknowns_of
+from graphcore.ir.graph import Graph, bodies_of, unknowns_of
 from graphcore.ir.name_text import show_dim
 from graphcore.ir.names import Computed, ValueOf, apart
 from graphcore.ir.node import Node, toposort
@@ -157,7 +157,7 @@ def sources(node: Node) -> Iterator[Node]:
 
 def holds_derivative(node: Node) -> bool:
     """Whether the body of a loop or branch differentiates."""
-    return any(inner.op in autodiff.LAZY for body in graphs(node) for inner in body.every_node())
+    return any(inner.op in autodiff.LAZY for body in bodies_of(node) for inner in body.every_node())
 
 
 def without_constants(roots: Sequence[Node]) -> set[Node]:

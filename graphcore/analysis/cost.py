@@ -84,8 +84,8 @@ def cost(node: Node, number: Number = representative) -> Cost:
     """
     if node.op is leaf.input_ or node.op.traits & NOTHING or isinstance(node.op.axes, Picks):
         return Cost()
-    if held := control.computed_graphs(node):
-        return of_held(node, held, number)
+    if bodies := control.computed_bodies(node):
+        return cost_of_bodies(node, bodies, number)
     made = bytes_of(node.type, number)
     read = [bytes_read(x, number) for x in node.inputs]
     if isinstance(node.op.axes, Indexes):
@@ -108,23 +108,23 @@ def bytes_read(x: Node, number: Number) -> int:
     return y.type.dtype.itemsize if y.op is leaf.full else bytes_of(y.type, number)
 
 
-def of_held(node: Node, held: Sequence[Graph], number: Number) -> Cost:
-    """The cost of a node that holds graphs: a loop, a choice, a call or a kernel."""
-    bodies = [total(graph.nodes(), number) for graph in held]
+def cost_of_bodies(node: Node, bodies: Sequence[Graph], number: Number) -> Cost:
+    """The cost of a node with bodies: a loop, a choice, a call or a kernel."""
+    costs = [total(body.nodes(), number) for body in bodies]
     if node.op is control.switch:
-        return max(bodies)
-    return sum(bodies, Cost()).times(repetitions(node, number))
+        return max(costs)
+    return sum(costs, Cost()).times(repetitions(node, number))
 
 
 def repetitions(node: Node, number: Number = representative) -> int:
-    """How many times a node computes the graphs that it holds."""
+    """How many times a node computes its bodies."""
     if node.op is control.scan:
         return number(node.attrs["length"])
     return TYPICAL if node.op is control.while_loop else 1
 
 
 def flops(node: Node, number: Number) -> float:
-    """The floating-point operations of a node that holds no graphs."""
+    """The floating-point operations of a node without bodies."""
     kind = node.op.axes
     if node.op in elementwise.UFUNC:
         return elements(node.type, number) * weight(node.op)

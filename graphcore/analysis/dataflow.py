@@ -185,15 +185,15 @@ ASKED: list[Forward[Any]] = []
 """The analyses that rules ask about single nodes."""
 
 
-def known_inside(trace: Trace, node: Node, held: Graph) -> Given:
+def known_inside(trace: Trace, node: Node, body: Graph) -> Given:
     """The facts about the params of a body: those about the operands that stand for them.
 
     Nothing is known of the params of rules of derivatives.
     """
     found: dict[Node, dict[Graph, Given]] = trace.known.setdefault("known of params", {})
     if node not in found:
-        found[node] = {graph: given_inside(node, graph) for graph in control.computed_graphs(node)}
-    return found[node].get(held, frozenset())
+        found[node] = {graph: given_inside(node, graph) for graph in control.computed_bodies(node)}
+    return found[node].get(body, frozenset())
 
 
 def given_inside(node: Node, graph: Graph) -> Given:

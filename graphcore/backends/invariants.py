@@ -49,8 +49,8 @@ def closed(before: Graph, after: Graph) -> Iterator[str]:
     yield from (f"{x!r} named {x.attrs['name']!r} is free in {after!r}" for x in free)
     if len({*after.params}) < len(after.params):
         yield f"two params of {after!r} are one"
-    for held in after.held():
-        yield from closed(held, held)
+    for body in after.bodies():
+        yield from closed(body, body)
 
 
 def sizes(before: Graph, after: Graph) -> Iterator[str]:
@@ -94,8 +94,8 @@ def effects_in(graph: Graph, around: tuple[str, ...] = ()) -> Iterator[tuple[int
         if Trait.EFFECT in node.op.traits:
             yield node.attrs["number"], around
         own = (node.op.name,) * (node.op in control.LOOPS or node.op is control.switch)
-        for held in control.computed_graphs(node):
-            yield from effects_in(held, (*around, *own))
+        for body in control.computed_bodies(node):
+            yield from effects_in(body, (*around, *own))
 
 
 INVARIANTS: Sequence[Invariant] = types, ends, closed, sizes, calls, effects

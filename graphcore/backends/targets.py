@@ -7,7 +7,7 @@ so equal calls give equal bits, from the first to the last.
 from __future__ import annotations
 
 from graphcore.ir.axes import Along, Matrices
-from graphcore.ir.graph import Graph, graphs
+from graphcore.ir.graph import Graph, bodies_of
 from graphcore.ir.node import Node
 from graphcore.ir.op import Trait
 from graphcore.ops import leaf, tensor
@@ -71,7 +71,7 @@ class MachineCode(Target):
         from . import llvm_kernels
 
         def computes(node: Node) -> bool:
-            within = [x for body in graphs(node) for x in body.every_node()]
+            within = [x for body in bodies_of(node) for x in body.every_node()]
             return all(map(llvm_kernels.computes, (node, *within)))
 
         return next(filter(computes, found), None)

@@ -201,7 +201,7 @@ class Interpreter:
         return self._once(node.attrs["branches"][int(index)], given, sizes)
 
     def inline(self, node: Node, operands: list[Array], sizes: Sizes) -> Run:
-        """A body that is computed once: the first graph that the node holds."""
+        """A body that is computed once: the first body of the node."""
         return self._once(node.attrs["body"], operands, sizes)
 
     def _once(self, body: Graph, given: list[Array], sizes: Sizes) -> Run:

@@ -12,7 +12,7 @@ The form, version 1, is an object with
 ``types``
     The types of values, as {"dtype", "shape", "dims"}, or [numbers of types] for several values.
 ``graphs``
-    The graphs: those held by nodes come before those nodes' graphs, and the last is the whole. Each
+    The graphs: bodies come before the graphs of their nodes, and the last is the whole. Each
     is {"params", "outputs", "nodes", "stage"}: numbers of nodes, the nodes with inputs before their
     users, and whether lines and labels belong to a stage of a compilation.
 
@@ -101,7 +101,7 @@ class Writing:
         return {"format": FORMAT, "version": VERSION, **self.rows}
 
     def graph(self, graph: Graph, stage: bool) -> int:
-        """The number of a graph; those that nodes hold have lower ones."""
+        """The number of a graph; bodies have lower ones."""
         if (known := self.graphs.get(graph)) is not None:
             return known
         number = {node: at for at, node in enumerate(graph.nodes())}

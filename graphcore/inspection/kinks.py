@@ -16,7 +16,7 @@ import numpy as np
 from graphcore.ir.axes import values as types_of
 from graphcore.ir.dtypes import differentiable
 from graphcore.ir.errors import GraphError
-from graphcore.ir.graph import Graph, graphs
+from graphcore.ir.graph import Graph, bodies_of
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
 from graphcore.ir.provenance import Origin, described_by
@@ -182,7 +182,7 @@ def derivative_orders(graph: Graph) -> dict[Node, int]:
     """How many derivatives, at most, each node is a derivative of."""
     found: dict[Node, int] = {}
     for node in graph.nodes():
-        inside = [max(derivative_orders(held).values(), default=0) for held in graphs(node)]
+        inside = [max(derivative_orders(body).values(), default=0) for body in bodies_of(node)]
         below = max((found[x] for x in node.inputs), default=0)
         found[node] = below + max(inside, default=0) + (node.op in autodiff.LAZY)
     return found
@@ -202,7 +202,7 @@ def differentiated(outputs: Sequence[Node]) -> set[Node]:
         x = stack.pop()
         if x not in found and any(differentiable(type.dtype) for type in types_of(x.type)):
             found.add(x)
-            stack += [*x.inputs, *(y for held in graphs(x) for y in held.outputs)]
+            stack += [*x.inputs, *(y for body in bodies_of(x) for y in body.outputs)]
     return found
 
 
@@ -215,7 +215,7 @@ def moves(graph: Graph, arrays: Sequence[Array], eps: float, many: int) -> Itera
     for node in graph.nodes():
         if node.op in autodiff.LAZY:
             roots += autodiff.group(node, node.inputs)[1]
-        elif any(not held.ops().isdisjoint(autodiff.LAZY) for held in graphs(node)):
+        elif any(not body.ops().isdisjoint(autodiff.LAZY) for body in bodies_of(node)):
             roots += node.inputs
     moving = set(Graph((), tuple(roots)).nodes())
     rng = np.random.default_rng(0)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from graphcore.analysis.cost import Number, bytes_of
-from graphcore.ir.graph import Graph, graphs
+from graphcore.ir.graph import Graph, bodies_of
 from graphcore.ir.node import Node
 from graphcore.ir.op import Trait
 from graphcore.ir.provenance import Origin
@@ -88,7 +88,7 @@ def moments(graph: Graph, number: Number) -> Iterator[tuple[Node, list[Node]]]:
             if over is not None:
                 del alive[over]
             alive[node] = None
-            held = [most_held(body, number) for body in graphs(node)]
+            held = [most_held(body, number) for body in bodies_of(node)]
             if node.op is control.scan and number(node.attrs["length"]) == 0:
                 held = []
             elif node.op is control.switch:

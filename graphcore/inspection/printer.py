@@ -24,7 +24,7 @@ Note = Callable[[Node], str]
 
 
 class Line(NamedTuple):
-    """The line of one node, column by column, and the graphs it holds."""
+    """The line of one node, column by column, and its bodies."""
 
     node: Node
     name: str
@@ -136,7 +136,7 @@ def column_width(column: Iterable[str], widest: int) -> int:
 def below(
     node: Node, view: View, *, color: bool, limit: int | None, note: Note | None
 ) -> list[str]:
-    """The graphs that a node holds as attrs, indented."""
+    """The bodies of a node, indented."""
     lines = []
     for heading, graph, names in bodies(node, view):
         body = graph_lines(graph, names, view.sizes, color=color, limit=limit, note=note)

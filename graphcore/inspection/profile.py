@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from graphcore.analysis.cost import Cost, Number, bytes_of, cost, weight
 from graphcore.ir.axes import Indexes
-from graphcore.ir.graph import Graph, graphs
+from graphcore.ir.graph import Graph, bodies_of
 from graphcore.ir.node import Node
 from graphcore.ir.op import Trait
 from graphcore.ir.provenance import Origin, basename
@@ -271,7 +271,7 @@ def show_bytes(count: float) -> str:
 
 def work(run: Run, number: Number) -> Cost:
     """The cost of the calls of a node; what is in bodies and kernels are steps by themselves."""
-    if graphs(run.node):
+    if bodies_of(run.node):
         return Cost()
     return cost(run.node, number).times(run.calls)
 
@@ -304,7 +304,7 @@ def nest_of(ran: Ran, names: Names, number: Number, machine: Machine, scale: flo
     """A nest, loop or routine as a part of the call, in which its time counts for so much."""
     first, calls = ran.roots[0], ran.calls
     bytes, flops, least = 0, 0.0, 0.0
-    if not graphs(first):
+    if not bodies_of(first):
         bytes = calls * (
             sum([bytes_of(x.type, number) for x in ran.roots]) + bytes_read(ran, number)
         )

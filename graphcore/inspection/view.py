@@ -94,7 +94,7 @@ def input_names(nodes: Iterable[Node], given: Mapping[Node, str] = {}) -> dict[N
 
 
 class Body(NamedTuple):
-    """A graph that a node holds, under its heading, and the names of params for captured values."""
+    """A body under its heading, and the names of params for captured values."""
 
     heading: str
     graph: Graph
@@ -102,7 +102,7 @@ class Body(NamedTuple):
 
 
 def bodies(node: Node, view: View) -> list[Body]:
-    """The graphs that a node holds; they name captured values as `view` does, marked `outer`.
+    """The bodies of a node; they name captured values as `view` does, marked `outer`.
 
     The params stand for the node's operands in order; carries and sequences keep their own names.
     """

@@ -14,7 +14,7 @@ from graphcore.backends.argument_checks import Parameter, quote, refusal
 from graphcore.backends.arguments import Arguments
 from graphcore.backends.label_checks import COMPARED, Along, Index, differences, indexes_of
 from graphcore.ir.errors import GraphError, GraphValueError
-from graphcore.ir.graph import Graph, graphs
+from graphcore.ir.graph import Graph, bodies_of
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import unknown
 from graphcore.ir.types import TensorType
@@ -43,7 +43,7 @@ def given(graph: Graph) -> list[Node]:
         if node not in values:
             values.add(node)
             todo += computed_from(node)
-            todo += [y for body in graphs(node) for y in body.outputs]
+            todo += [y for body in bodies_of(node) for y in body.outputs]
     return [*graph.params, *[x for x in constants if x in values]]
 
 

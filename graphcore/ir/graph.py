@@ -27,14 +27,14 @@ Row = tuple[Op, tuple[int, ...], dict[str, Any], Origin, tuple[str | None, ...] 
 
 op_of = attrgetter("op")
 
-HOLDING = frozenset({"control", "schedule"})
-"""Dialects whose ops hold graphs in their attrs."""
+WITH_BODIES = frozenset({"control", "schedule"})
+"""Dialects whose ops have bodies."""
 
 
 class Graph:
     """`outputs` as a function of `params`; a stage of compilation, or the body of a loop."""
 
-    __slots__ = ("_held", "_nodes", "_ops", "_types", "outputs", "params", "trace")
+    __slots__ = ("_bodies", "_nodes", "_ops", "_types", "outputs", "params", "trace")
     text: ClassVar[Callable[[Graph], str]]
     """The function that prints a graph; `inspection` sets it, as `ir` imports no other part."""
     written: ClassVar[Callable[[Graph], str]]
@@ -51,7 +51,7 @@ class Graph:
         self.params, self.outputs = params, outputs
         self.trace = trace  # of the compilation in which the graph is a stage
         self._nodes: list[Node] | None = None
-        self._held: list[Graph] | None = None
+        self._bodies: list[Graph] | None = None
         self._ops: frozenset[Op] | None = None
         self._types: frozenset[Type] | None = None
 
@@ -61,35 +61,35 @@ class Graph:
             self._nodes = toposort((*self.params, *self.outputs))
         return self._nodes
 
-    def held(self) -> list[Graph]:
-        """The graphs that nodes hold, but not those in these graphs."""
-        if self._held is None:
-            holding = {op for op in set(map(op_of, self.nodes())) if op.dialect in HOLDING}
-            nodes = [node for node in self.nodes() if node.op in holding] if holding else []
-            self._held = [graph for node in nodes for graph in graphs(node)]
-        return self._held
+    def bodies(self) -> list[Graph]:
+        """The bodies of its nodes, but not those inside of bodies."""
+        if self._bodies is None:
+            with_some = {op for op in set(map(op_of, self.nodes())) if op.dialect in WITH_BODIES}
+            nodes = [node for node in self.nodes() if node.op in with_some] if with_some else []
+            self._bodies = [body for node in nodes for body in bodies_of(node)]
+        return self._bodies
 
     def ops(self) -> frozenset[Op]:
-        """The ops of every node, those of the graphs that nodes hold included."""
+        """The ops of every node, those in bodies included."""
         if self._ops is None:
-            held = [graph.ops() for graph in self.held()]
-            self._ops = frozenset(map(op_of, self.nodes())).union(*held)
+            inner = [body.ops() for body in self.bodies()]
+            self._ops = frozenset(map(op_of, self.nodes())).union(*inner)
         return self._ops
 
     def types(self) -> frozenset[Type]:
-        """The types of every node, those of the graphs that nodes hold included."""
+        """The types of every node, those in bodies included."""
         if self._types is None:
-            held = [graph.types() for graph in self.held()]
-            self._types = frozenset(map(type_of, self.nodes())).union(*held)
+            inner = [body.types() for body in self.bodies()]
+            self._types = frozenset(map(type_of, self.nodes())).union(*inner)
         return self._types
 
     def every_node(self) -> Iterator[Node]:
-        """Every node, those of the graphs that nodes hold included."""
+        """Every node, those in bodies included."""
         for node in self.nodes():
             yield node
-            if node.op.dialect in HOLDING:
-                for graph in graphs(node):
-                    yield from graph.every_node()
+            if node.op.dialect in WITH_BODIES:
+                for body in bodies_of(node):
+                    yield from body.every_node()
 
     def lines(self) -> dict[Node, Origin]:
         """The user's line for each node.
@@ -221,17 +221,17 @@ def find_lines(graph: Graph, bound: float, found: dict[Node, Origin]) -> None:
             for x in node.inputs:
                 first_use[x] = min(first_use.get(x, last), last)
             found.setdefault(node, build.origin)
-            for held in graphs(node):
-                find_lines(held, last, found)
+            for body in bodies_of(node):
+                find_lines(body, last, found)
 
 
-def graphs(node: Node) -> list[Graph]:
-    """The graphs that a node holds: the bodies of a loop or of branches."""
-    return graphs_among(node.attrs.values()) if node.op.dialect in HOLDING else []
+def bodies_of(node: Node) -> list[Graph]:
+    """The bodies of a node, which are graphs among its attrs: of a loop, of branches, ..."""
+    return bodies_among(node.attrs.values()) if node.op.dialect in WITH_BODIES else []
 
 
-def graphs_among(attrs: Iterable[Any]) -> list[Graph]:
-    """The graphs among attrs, alone or in tuples."""
+def bodies_among(attrs: Iterable[Any]) -> list[Graph]:
+    """The bodies among attrs, alone or in tuples."""
     found = []
     for value in attrs:
         several = value if isinstance(value, tuple) else (value,)
@@ -240,20 +240,21 @@ def graphs_among(attrs: Iterable[Any]) -> list[Graph]:
 
 
 def may_raise_inside(node: Node) -> bool:
-    """Whether a node, or one in a graph that it holds, may refuse values at the call."""
-    return may_raise(node) or any(may_raise(x) for held in graphs(node) for x in held.every_node())
+    """Whether a node, or one in a body of it, may refuse values at the call."""
+    every = (x for body in bodies_of(node) for x in body.every_node())
+    return may_raise(node) or any(map(may_raise, every))
 
 
 def has_effect(node: Node) -> bool:
-    """Whether the outside notices that a node is computed, or one in a graph that it holds."""
-    if node.op.dialect not in HOLDING:  # as nearly all, so that this must be quick
+    """Whether the outside notices that a node, or one in a body of it, is computed."""
+    if node.op.dialect not in WITH_BODIES:  # as nearly all, so that this must be quick
         return Trait.EFFECT in node.op.traits
-    return any(Trait.EFFECT in op.traits for held in graphs(node) for op in held.ops())
+    return any(Trait.EFFECT in op.traits for body in bodies_of(node) for op in body.ops())
 
 
-def with_graphs(node: Node, change: Callable[[Graph], Graph]) -> Attrs:
-    """The attrs of a node with every graph among them changed."""
-    if node.op.dialect not in HOLDING:
+def with_bodies(node: Node, change: Callable[[Graph], Graph]) -> Attrs:
+    """The attrs of a node with every body among them changed."""
+    if node.op.dialect not in WITH_BODIES:
         return node.attrs
     new: dict[str, Any] = {}
     for name, value in node.attrs.items():
@@ -282,10 +283,10 @@ def _rebuild(
         with inheriting(origin):
             node = Node(op, tuple(nodes[i] for i in inputs), Attrs(attrs))
         if trace is not None:
-            for held in graphs_among(attrs.values()):  # described by the same trace
-                if held.trace is not None:
-                    trace.lines.update(held.trace.lines)
-                    trace.labels.update(held.trace.labels)
+            for body in bodies_among(attrs.values()):  # described by the same trace
+                if body.trace is not None:
+                    trace.lines.update(body.trace.lines)
+                    trace.labels.update(body.trace.labels)
             trace.lines[node] = origin
             if labels is not None:
                 trace.labels[node] = labels

@@ -17,7 +17,7 @@ Given = frozenset[tuple[str | None, Node, Any]]
 """What is known of params: the subject, the param and the fact."""
 Facts = dict[object, dict[Any, Any]]
 """Facts by subject, mostly about nodes."""
-Held = TypeVar("Held")
+Body = TypeVar("Body")
 Labels = tuple[str | None, ...]
 
 
@@ -79,7 +79,7 @@ class Trace:
 
     __slots__ = ("_tables", "asked", "known", "labels", "lines", "moves", "records", "sources")
     inside: ClassVar[Callable[[Trace, Node, Any], Given]]
-    """The function that says what is known of the params of a graph that a node holds; `analysis`
+    """The function that says what is known of the params of a body; `analysis`
     sets it, as `ir` imports no other part."""
 
     def __init__(self, lines: Mapping[Node, Origin] = {}) -> None:
@@ -106,14 +106,14 @@ class Trace:
                 found.setdefault(subject, {})[param] = fact
         return found
 
-    def enter(self, node: Node, change: Callable[[Held], Held]) -> Callable[[Held], Held]:
-        """The change of graphs that a node holds, made while facts about its operands are known."""
+    def enter(self, node: Node, change: Callable[[Body], Body]) -> Callable[[Body], Body]:
+        """The change of the bodies of a node, made while facts about its operands are known."""
 
-        def change_inside(held: Held) -> Held:
+        def change_inside(body: Body) -> Body:
             before = self.known
-            self.known = self.tables(Trace.inside(self, node, held))
+            self.known = self.tables(Trace.inside(self, node, body))
             try:
-                return change(held)
+                return change(body)
             finally:
                 self.known = before
 

@@ -19,7 +19,7 @@ from operator import attrgetter
 from typing import Any
 
 from .errors import GraphError, GraphTypeError, GraphValueError, UnsettledError
-from .graph import HOLDING, Graph, with_graphs
+from .graph import WITH_BODIES, Graph, with_bodies
 from .node import Attrs, Node, toposort
 from .op import Op
 from .provenance import described_by, inherit, is_ours, state
@@ -61,7 +61,7 @@ def transform(
     at
         The ops whose nodes `visit` is given; those of every op, if this is not given.
     bodies
-        The change of graphs held by nodes that `visit` leaves alone.
+        The change of the bodies of nodes that `visit` leaves alone.
     operands
         The nodes that must have been visited before a node; its inputs, if this is not given.
     done
@@ -131,7 +131,7 @@ def former(
             sources[node] = before  # it is in a body, or a rule brings it along
         op, changed = node.op, inputs != node.inputs
         asked = at is None or op in at
-        if not changed and not asked and (bodies is None or op.dialect not in HOLDING):
+        if not changed and not asked and (bodies is None or op.dialect not in WITH_BODIES):
             return node
         state.source = node
         if changed and settle:
@@ -143,8 +143,8 @@ def former(
             if settle and not (isinstance(new, Node) and fits(node.type, new.type)):
                 raise misfit_error(rule, node, new)
             records.append(Record(rule, node, new))
-        elif bodies is not None and op.dialect in HOLDING:
-            new = Node(op, inputs, with_graphs(node, trace.enter(node, bodies)))
+        elif bodies is not None and op.dialect in WITH_BODIES:
+            new = Node(op, inputs, with_bodies(node, trace.enter(node, bodies)))
         elif changed:
             new = Node(op, inputs, node.attrs)
         else:
@@ -235,7 +235,7 @@ def substitute(roots: Iterable[Node], new: Mapping[Node, Node]) -> tuple[Node, .
 
 
 def resize(nodes: Iterable[Node], sizes: Mapping[str, Size]) -> tuple[Node, ...]:
-    """Nodes with other sizes in place of unknown ones, in the graphs that they hold as well."""
+    """Nodes with other sizes in place of unknown ones, in bodies as well."""
 
     def resize_value(value: Any) -> Any:
         match value:

@@ -14,7 +14,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from graphcore.ir.axes import Opaque
 from graphcore.ir.dtypes import BOOL, INT
 from graphcore.ir.errors import GraphTypeError, Refusal, require
-from graphcore.ir.graph import HOLDING, Graph, graphs_among
+from graphcore.ir.graph import WITH_BODIES, Graph, bodies_among
 from graphcore.ir.node import Attrs, Node, agree_in_type, natural, need
 from graphcore.ir.op import Op, Trait, op
 from graphcore.ir.sizes import Expression, Size, same
@@ -138,11 +138,11 @@ def is_counter(sequence: Node) -> bool:
     return sequence.op is iota and sequence.type.dtype == INT
 
 
-def computed_graphs(node: Node) -> list[Graph]:
-    """The graphs that a node computes: those that it holds, rules of its derivative aside."""
-    if node.op.dialect not in HOLDING:
+def computed_bodies(node: Node) -> list[Graph]:
+    """The bodies that a node computes: all but the rules of its derivative."""
+    if node.op.dialect not in WITH_BODIES:
         return []
-    return graphs_among(map(node.attrs.get, ("predicate", "body", "branches")))
+    return bodies_among(map(node.attrs.get, ("predicate", "body", "branches")))
 
 
 # ---- a loop as named groups
@@ -286,7 +286,7 @@ def switch(index: TensorType, *operands: TensorType, branches: tuple[Graph, ...]
 
 
 def given_to_bodies(node: Node, items: Sequence[Item]) -> Sequence[Item]:
-    """Those of the items for a node's operands that stand for params of the graphs it holds.
+    """Those of the items for a node's operands that stand for params of its bodies.
 
     No branch is given the number by which it is chosen.
     """

@@ -36,7 +36,7 @@ def input_(
 
 
 def param(name: str, type: TensorType) -> Node:
-    """An operand of a graph that a node holds."""
+    """An operand of a body."""
     return input_(name=name, dtype=type.dtype, shape=type.shape, dims=type.dims)
 
 

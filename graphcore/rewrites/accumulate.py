@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 
-from graphcore.ir.graph import Graph, graphs
+from graphcore.ir.graph import Graph, bodies_of
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
 from graphcore.ops import elementwise, tensor
@@ -42,10 +42,10 @@ def accumulate(graph: Graph, rules: Mapping[Op, Adding]) -> Graph:
 
 
 def uses(graph: Graph) -> Counter[Node]:
-    """How often each node is needed, in the graphs that nodes hold as well."""
+    """How often each node is needed, in bodies as well."""
     counts = Counter(graph.outputs)
     for node in graph.nodes():
         counts.update(node.inputs)
-        for held in graphs(node):
-            counts += uses(held)
+        for body in bodies_of(node):
+            counts += uses(body)
     return counts

@@ -28,7 +28,7 @@ Which = Op | type[AxisKind]
 def convert(graph: Graph, rules: Mapping[Op, Conversion]) -> Graph:
     """Rebuild the graph once, inputs first: `rules[op](node, *converted inputs)` is the new node.
 
-    Types may change. A node without a rule is rebuilt on its new inputs; the graphs it holds are
+    Types may change. A node without a rule is rebuilt on its new inputs; its bodies are
     converted as well.
     """
     if graph.ops().isdisjoint(rules):
@@ -38,20 +38,20 @@ def convert(graph: Graph, rules: Mapping[Op, Conversion]) -> Graph:
         rule = rules[node.op]
         return rule, rule(node, *inputs)
 
-    return transform(graph, visit, at=rules, bodies=lambda held: convert(held, rules))
+    return transform(graph, visit, at=rules, bodies=lambda body: convert(body, rules))
 
 
 def simplify(graph: Graph, rules: RuleSet) -> Graph:
     """Apply `rules` to every node until none applies; types stay.
 
-    The graphs that nodes hold are simplified with them. Normal forms are remembered for the rest of
+    Bodies are simplified as well. Normal forms are remembered for the rest of
     the compilation, so that nodes met again cost nothing.
     """
     roots = (*graph.params, *graph.outputs)
     for more, known in current_trace().known.get("normal forms", {}).items():
         if tuple(map(known.get, roots)) == roots and rules <= more:
             return graph
-    bodies: Callable[[Graph], Graph] = lambda held: simplify(held, rules)
+    bodies: Callable[[Graph], Graph] = lambda body: simplify(body, rules)
     return transform(graph, rules.step, bodies=bodies, done=normal_forms(rules), settle=True)
 
 
@@ -71,7 +71,7 @@ def simplifier(rules: RuleSet, stays: frozenset[Op] = frozenset()) -> Callable[[
     of the ops that stay are left as they are, with all below them: other parts of the graph, which
     are not rebuilt with the node, know them.
     """
-    bodies: Callable[[Graph], Graph] = lambda held: simplify(held, rules)
+    bodies: Callable[[Graph], Graph] = lambda body: simplify(body, rules)
     trace, normal = current_trace(), normal_forms(rules)
     if stays:
         built = trace.known.setdefault("normal forms of nodes built", {})

@@ -9,7 +9,7 @@ from graphcore.analysis.paths import between, of_floats, refuse_unknown
 from graphcore.analysis.values import is_one
 from graphcore.ir.dtypes import differentiable
 from graphcore.ir.errors import GraphTypeError, UnsettledError
-from graphcore.ir.graph import Graph, with_graphs
+from graphcore.ir.graph import Graph, with_bodies
 from graphcore.ir.node import Node, full_like
 from graphcore.ir.op import Op, Trait
 from graphcore.ir.provenance import Asked, inherit, state
@@ -346,7 +346,7 @@ def in_line(node: Node, *operands: Node) -> Node:
     """
     body = convert(node.attrs["body"], DROP)
     if trip_counts_inside(body):
-        return Node(node.op, operands, with_graphs(node, lambda held: convert(held, DROP)))
+        return Node(node.op, operands, with_bodies(node, lambda body: convert(body, DROP)))
     return leaf.tuple_(*substitute(body.outputs, dict(zip(body.params, operands, strict=True))))
 
 

@@ -17,7 +17,7 @@ from itertools import count, product
 from math import prod
 
 from graphcore.analysis.cost import TYPICAL, letter_sizes
-from graphcore.ir.graph import HOLDING, Graph
+from graphcore.ir.graph import WITH_BODIES, Graph
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Size, evaluate, same, unknowns
 from graphcore.ir.trace import Rule
@@ -56,7 +56,7 @@ def once(graph: Graph) -> Graph:
     """The graph in which each contraction has taken in at most one other."""
     nodes = graph.nodes()
     found = [x for x in nodes if x.op in RULES and any(y.op is einsum for y in x.inputs)]
-    if not found and not any(x.op.dialect in HOLDING for x in nodes):
+    if not found and not any(x.op.dialect in WITH_BODIES for x in nodes):
         return graph
     uses = Counter(graph.outputs)
     for node in nodes if found else ():

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 
 from graphcore.analysis.matrices import DEFINITE, facts, matrix_of
-from graphcore.ir.graph import Graph, graphs, with_graphs
+from graphcore.ir.graph import Graph, bodies_of, with_bodies
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
 from graphcore.ir.sizes import lower_bound
@@ -103,7 +103,7 @@ def factor_before_loops(graph: Graph) -> Graph:
         return graph
 
     def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node]:
-        new = Node(node.op, inputs, with_graphs(node, factor_before_loops))
+        new = Node(node.op, inputs, with_bodies(node, factor_before_loops))
         loop = Loop.of(new)
         steps = Steps(loop, new.attrs["body"])
 
@@ -139,8 +139,8 @@ def with_factors(node: Node, inputs: tuple[Node, ...], factors: Factors) -> Node
     given = control.given_to_bodies(node, node.inputs)
     more: dict[Node, Node] = {}
     changed: dict[Graph, Graph] = {}
-    for held in graphs(node):
-        operands = dict(zip(held.params, given, strict=True))
+    for body in bodies_of(node):
+        operands = dict(zip(body.params, given, strict=True))
 
         def own(a: Node, operands: Mapping[Node, Node] = operands) -> tuple[Node, Node] | None:
             if a not in operands or (found := factors(operands[a])) is None:
@@ -151,8 +151,8 @@ def with_factors(node: Node, inputs: tuple[Node, ...], factors: Factors) -> Node
             more.update({packed: found[0], exchanges: found[1]})
             return packed, exchanges
 
-        changed[held] = solve_by(own, held)
-    attrs = with_graphs(node, lambda held: Graph((*held.params, *more), changed[held].outputs))
+        changed[body] = solve_by(own, body)
+    attrs = with_bodies(node, lambda body: Graph((*body.params, *more), changed[body].outputs))
     return Node(node.op, (*inputs, *more.values()), attrs)
 
 

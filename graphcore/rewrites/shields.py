@@ -20,7 +20,7 @@ from graphcore.analysis.omissions import (
     omits,
 )
 from graphcore.analysis.values import is_finite, is_zero
-from graphcore.ir.graph import Graph, graphs, with_graphs
+from graphcore.ir.graph import Graph, bodies_of, with_bodies
 from graphcore.ir.names import Hidden
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
@@ -156,15 +156,15 @@ def drop_shields(graph: Graph, given: Sequence[Omits] = ()) -> Graph:
         return tensor.multiply_no_nan(x, factor)
 
     def inside(node: Node, *operands: Node) -> Node:
-        if not any(tensor.multiply_no_nan in held.ops() for held in graphs(node)):
+        if not any(tensor.multiply_no_nan in body.ops() for body in bodies_of(node)):
             return node.with_inputs(*operands)
         params = OMISSIONS.given_to_bodies(node, [omits(x, known) for x in node.inputs])
-        own = control.computed_graphs(node)
+        own = control.computed_bodies(node)
 
-        def without_shields(held: Graph) -> Graph:
-            return drop_shields(held, params if held in own else [WHOLE] * len(held.params))
+        def without_shields(body: Graph) -> Graph:
+            return drop_shields(body, params if body in own else [WHOLE] * len(body.params))
 
-        return Node(node.op, operands, with_graphs(node, without_shields))
+        return Node(node.op, operands, with_bodies(node, without_shields))
 
     holding = [op for op in graph.ops() if op.dialect == "control"]
     rules: dict[Op, Conversion] = {tensor.multiply_no_nan: without}

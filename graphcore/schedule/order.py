@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
-from graphcore.ir.graph import Graph, graphs, has_effect, unknowns_of
+from graphcore.ir.graph import Graph, bodies_of, has_effect, unknowns_of
 from graphcore.ir.node import Node
 from graphcore.ir.op import Trait
 from graphcore.ir.sizes import unknowns
@@ -46,10 +46,10 @@ def found_first(node: Node, finds: Finds) -> list[Node]:
 
 
 def sizes_in(node: Node) -> set[str]:
-    """The unknown sizes in a node, and in the graphs that it holds but for those found there."""
+    """The unknown sizes in a node, and in its bodies, but for those found there."""
     found = unknowns_of(node)
-    for held in graphs(node):
-        inside = held.every_node()
+    for body in bodies_of(node):
+        inside = body.every_node()
         found |= set[str]().union(*map(unknowns_of, inside)) - finders(inside).keys()
     return found
 
@@ -78,11 +78,11 @@ def in_order(nodes: Sequence[Node]) -> Sequence[Node]:
 
 
 def first_effect(node: Node) -> int:
-    """The number of a node with an effect, or the first such number in the graphs that it holds."""
+    """The number of a node with an effect, or the first such number in its bodies."""
     if Trait.EFFECT in node.op.traits:
         return int(node.attrs["number"])
-    held = [x for graph in graphs(node) for x in graph.nodes() if has_effect(x)]
-    return min(map(first_effect, held))
+    inside = [x for graph in bodies_of(node) for x in graph.nodes() if has_effect(x)]
+    return min(map(first_effect, inside))
 
 
 class BodyOrder(NamedTuple):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from graphcore.ir.graph import Graph, graphs, has_effect, unknowns_of, with_graphs
+from graphcore.ir.graph import Graph, bodies_of, has_effect, unknowns_of, with_bodies
 from graphcore.ir.node import Node
 from graphcore.ir.op import Trait
 from graphcore.ir.provenance import inheriting
@@ -24,7 +24,7 @@ from .buffers import is_result
 from .order import finders, found_first, in_order, sizes_in, updates
 
 Computes = Callable[[Node], bool]
-"""Whether machine code computes a node, the graphs aside that it holds."""
+"""Whether machine code computes a node, its bodies aside."""
 
 
 class Region(NamedTuple):
@@ -70,7 +70,7 @@ def in_parts(graph: Graph, computes: Computes, hosted: Collection[Node]) -> Grap
     native: dict[Node, bool] = {}
     alone: list[list[Node]] = []
     for node in graph.nodes():
-        held = [x for body in graphs(node) for x in body.every_node()]
+        held = [x for body in bodies_of(node) for x in body.every_node()]
         native[node] = node not in hosted and all(map(computes, (node, *held)))
         if native[node] and has_effect(node):  # a kernel at most of its own: the order stays
             native[node] = False
@@ -138,7 +138,7 @@ def late(
         return stage
     early: set[Node] = set()
     for node in nodes:
-        may = is_given(node) or is_repeated(node) or (native[node] and not graphs(node))
+        may = is_given(node) or is_repeated(node) or (native[node] and not bodies_of(node))
         if may and early.issuperset(node.inputs):
             early.add(node)
     read: dict[Node, int] = {}
@@ -197,7 +197,7 @@ def is_worth_it(group: Sequence[Node]) -> bool:
     """Whether a group is more than one call into NumPy, or a few operations on single numbers."""
     work = 0.0
     for node in group:
-        if graphs(node):
+        if bodies_of(node):
             return True
         if node.op is not leaf.project:
             single = all(map(is_number, (node, *node.inputs)))
@@ -262,7 +262,7 @@ def is_held(node: Node, inside: Collection[Node]) -> bool:
 def enclose(
     graph: Graph, groups: Sequence[Sequence[Node]], inside: Callable[[Node, Graph], Graph]
 ) -> Graph:
-    """The graph with one kernel node for each group; `inside` changes the graphs others hold."""
+    """The graph with one kernel node for each group; `inside` changes other bodies."""
     found = regions(graph, groups)
     place = {y: (region, i) for region in found for i, y in enumerate(region.outputs)}
 
@@ -273,7 +273,7 @@ def enclose(
         if node in place:
             region, i = place[node]
             return enclose, kernel(*inputs, body=region.body)[i]
-        attrs = with_graphs(node, partial(inside, node))
+        attrs = with_bodies(node, partial(inside, node))
         return None if attrs is node.attrs else (enclose, Node(node.op, inputs, attrs))
 
     return transform(graph, visit, operands=operands)
@@ -311,7 +311,7 @@ def stands_for(node: Node) -> Node:
 def in_place(called: Node) -> Mapping[Node, Node]:
     """The nodes of the graph without kernels that the nodes in the body of a kernel stand for.
 
-    Nodes in a graph that the body holds, such as that of a loop, stand for themselves.
+    Nodes inside of the body, such as in that of a loop, stand for themselves.
     """
     became: dict[Node, Node] = {}
     body, operands = inline(called.attrs["body"], became), without_kernels(Graph((), called.inputs))

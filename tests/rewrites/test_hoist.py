@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import graphcore as gc
-from graphcore.ir.graph import Graph, graphs
+from graphcore.ir.graph import Graph, bodies_of
 from graphcore.ops import control
 
 PRODUCTS = {"matmul", "matvec", "vecdot", "einsum"}
@@ -22,7 +22,7 @@ V = gc.tensor("v", {"time": None})
 
 def bodies(graph: Graph) -> list[Counter[str]]:
     """How often each op stands in each loop."""
-    held = [graph for node in graph.nodes() for graph in graphs(node)]
+    held = [graph for node in graph.nodes() for graph in bodies_of(node)]
     return [Counter(node.op.name for node in body.nodes()) for body in held]
 
 

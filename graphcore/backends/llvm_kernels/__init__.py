@@ -88,7 +88,7 @@ def refused(graph: Graph) -> dict[str, Node]:
 
 
 def computes(node: Node) -> bool:
-    """Whether machine code computes a node, apart from the graphs that it holds."""
+    """Whether machine code computes a node, its bodies aside."""
     return reason(node) is None
 
 

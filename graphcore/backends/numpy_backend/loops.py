@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from graphcore.ir.dtypes import BOOL
-from graphcore.ir.graph import Graph, graphs
+from graphcore.ir.graph import Graph, bodies_of
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
 from graphcore.ops import control, elementwise, leaf
@@ -59,9 +59,9 @@ def read_as_arrays(graph: Graph) -> set[Node]:
     found = set(graph.outputs)
     for node in graph.nodes():
         if node.op in CONTROL:
-            for held in graphs(node):
-                read = read_as_arrays(held)
-                pairs = zip(held.params[::-1], node.inputs[::-1], strict=False)
+            for body in bodies_of(node):
+                read = read_as_arrays(body)
+                pairs = zip(body.params[::-1], node.inputs[::-1], strict=False)
                 found |= {x for param, x in pairs if param in read}
         elif not is_spelled(node) and not repeats_number(node):
             found.update(node.inputs[1:] if node.op is elementwise.where else node.inputs)

@@ -21,7 +21,7 @@ from .members import Served, members_of, peeled
 
 def may_not_end(node: Node) -> bool:
     """Whether a node is a loop that no counter ends, or holds one."""
-    held = [x for graph in control.computed_graphs(node) for x in graph.every_node()]
+    held = [x for graph in control.computed_bodies(node) for x in graph.every_node()]
     loops = [x for x in (node, *held) if x.op is control.while_loop]
     return not all(is_counted(Loop.of(x)) for x in loops)
 

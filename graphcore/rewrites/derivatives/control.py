@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from graphcore.analysis.paths import between, leading_to
 from graphcore.ir.dtypes import differentiable
-from graphcore.ir.graph import Graph, with_graphs
+from graphcore.ir.graph import Graph, with_bodies
 from graphcore.ir.names import Hidden, apart
 from graphcore.ir.node import Node, full_like
 from graphcore.ir.op import Op
@@ -125,7 +125,7 @@ def silent(graph: Graph) -> Graph:
 
 def silent_loop(node: Node) -> Loop:
     """A loop whose steps print nothing."""
-    return Loop.of(Node(node.op, node.inputs, with_graphs(node, silent)))
+    return Loop.of(Node(node.op, node.inputs, with_bodies(node, silent)))
 
 
 # ---- loops

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 
-from graphcore.ir.graph import Graph, with_graphs
+from graphcore.ir.graph import Graph, with_bodies
 from graphcore.ir.node import Node, toposort
 from graphcore.ir.provenance import inheriting
 from graphcore.ir.trace import Record, Rule, current_trace
@@ -28,7 +28,7 @@ def hoist(graph: Graph) -> Graph:
             used.setdefault(node.inputs[0], set()).add(node.attrs["index"])
 
     def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node]:
-        new = Node(node.op, inputs, with_graphs(node, hoist))
+        new = Node(node.op, inputs, with_bodies(node, hoist))
         return outside, leaf.tuple_(*outside(new, used.get(node, set())))
 
     return transform(graph, visit, at=LOOPS, bodies=hoist)

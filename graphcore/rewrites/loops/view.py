@@ -102,5 +102,5 @@ def with_loops(graph: Graph, loops: Mapping[Node, Loop], moved: Mapping[Node, Mo
 
 
 def inside_as_well(change: Callable[[Graph], Graph], graph: Graph) -> Graph:
-    """The graph with a change of the graphs that its nodes hold."""
+    """The graph with its bodies changed."""
     return transform(graph, keep_node, at=(), bodies=change)

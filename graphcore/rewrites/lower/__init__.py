@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from graphcore.ir.axes import Reduces
 from graphcore.ir.dtypes import HALF, INT, SINGLE, float_for, promote
-from graphcore.ir.graph import Graph, with_graphs
+from graphcore.ir.graph import Graph, with_bodies
 from graphcore.ir.literal import Literal
 from graphcore.ir.node import Node, unwrap
 from graphcore.ir.op import Op, for_every
@@ -290,10 +290,10 @@ def lower_scan(node: Node, *xs: Node) -> Node:
         transpose(x, axes(node, (dim, *[d for d in node.inputs[i].type.dims if d != dim]), i))
         for i, x in zip(index.sequences, given.sequences, strict=True)
     ]
-    attrs = with_graphs(node, lower_names) | {"dim": None}
+    attrs = with_bodies(node, lower_names) | {"dim": None}
     return node.op(*given.carries, *sequences, *given.captured, **attrs)
 
 
 @lower(control.while_loop, control.switch, control.call, control.custom, control.linear)
 def lower_control(node: Node, *xs: Node) -> Node:
-    return node.op(*xs, **with_graphs(node, lower_names))
+    return node.op(*xs, **with_bodies(node, lower_names))

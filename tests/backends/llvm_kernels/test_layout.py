@@ -7,7 +7,7 @@ import pytest
 
 import graphcore as gc
 from graphcore.backends.llvm_kernels.passes.layout import by_length, short_axes_first
-from graphcore.ir.graph import Graph, graphs
+from graphcore.ir.graph import Graph, bodies_of
 from graphcore.ops import elementwise, tensor
 from tests.backends.llvm_kernels.native import needs_machine_code
 from tests.rewrites.examples import N, given
@@ -84,8 +84,8 @@ def test_no_rows() -> None:
 def test_bodies_of_loops_stay_as_they_are() -> None:
     x = gc.tensor("x", {"row": None, "xyz": 3})
     f = gc.compile([x], gc.fori_loop(0, 4, lambda i, s: gc.tanh(s * x.sum("xyz")), x))
-    (loop,) = [x for x in short_axes_first(f.stages["optimized"]).nodes() if graphs(x)]
-    assert loop.attrs == next(x for x in f.stages["optimized"].nodes() if graphs(x)).attrs
+    (loop,) = [x for x in short_axes_first(f.stages["optimized"]).nodes() if bodies_of(x)]
+    assert loop.attrs == next(x for x in f.stages["optimized"].nodes() if bodies_of(x)).attrs
 
 
 def test_what_lies_in_memory_stays_as_it_lies() -> None:

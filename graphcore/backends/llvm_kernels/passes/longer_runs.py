@@ -22,7 +22,7 @@ FULL = 2 * WIDTH
 def in_longer_runs(graph: Graph) -> Graph:
     """The graph in which copies of windows have one axis for a window's last axis and channels."""
     if t.windows not in graph.ops():
-        return inside_as_well(in_longer_runs, graph) if graph.held() else graph
+        return inside_as_well(in_longer_runs, graph) if graph.bodies() else graph
 
     def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node] | None:
         found = as_one_axis(node, *inputs) if node.op is t.transpose else apart(node, *inputs)

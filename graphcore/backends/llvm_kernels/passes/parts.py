@@ -16,7 +16,7 @@ from graphcore.ops.tensor import overwrite, slice_
 def read_parts_in_results(graph: Graph) -> Graph:
     """The graph in which parts of its outputs, and of those of bodies, are read in the outputs."""
     results = results_with_parts(graph)
-    if not results and not graph.held():
+    if not results and not graph.bodies():
         return graph
 
     def is_read_in_result(node: Node, x: Node) -> bool:

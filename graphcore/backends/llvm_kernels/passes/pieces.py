@@ -43,7 +43,7 @@ def cut_kernels(graph: Graph) -> Graph:
 
 
 def in_pieces(graph: Graph, carries: int = 0) -> Graph:
-    """A graph with kernels for its pieces, if it is long; so are the graphs that it holds.
+    """A graph with kernels for its pieces, if it is long; so are its bodies.
 
     `graph` may be the body of a loop with so many carries.
     """
@@ -52,7 +52,7 @@ def in_pieces(graph: Graph, carries: int = 0) -> Graph:
         return in_pieces(body, node.attrs.get("carries", 0))
 
     groups = pieces(graph, carries)
-    if not groups and not graph.held():
+    if not groups and not graph.bodies():
         return graph
     return enclose(graph, groups, inside)
 

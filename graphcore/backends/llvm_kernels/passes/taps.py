@@ -21,7 +21,7 @@ from graphcore.rewrites.loops.view import inside_as_well
 def summed_in_place(graph: Graph) -> Graph:
     """The graph in which no windows are copied for a product with a vector."""
     if t.pack not in graph.ops():
-        return inside_as_well(summed_in_place, graph) if graph.held() else graph
+        return inside_as_well(summed_in_place, graph) if graph.bodies() else graph
 
     def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node] | None:
         found = seen_once(node, *inputs) if node.op is t.reshape else sum_of_windows(node, *inputs)

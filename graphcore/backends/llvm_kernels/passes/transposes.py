@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from graphcore.backends.llvm_kernels.matrices import is_matrix_transpose
-from graphcore.ir.graph import Graph, with_graphs
+from graphcore.ir.graph import Graph, with_bodies
 from graphcore.ir.node import Node, toposort
 from graphcore.ir.trace import Rule
 from graphcore.ir.transform import transform
@@ -20,10 +20,10 @@ from graphcore.rewrites.loops.view import inside_as_well, new_params, replaced
 def transpose_inside_loops(graph: Graph) -> Graph:
     """The graph whose loops get matrices as they lie, and transpose them for their products."""
     if LOOPS.isdisjoint(graph.ops()):
-        return inside_as_well(transpose_inside_loops, graph) if graph.held() else graph
+        return inside_as_well(transpose_inside_loops, graph) if graph.bodies() else graph
 
     def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node] | None:
-        loop = Loop.of(Node(node.op, inputs, with_graphs(node, transpose_inside_loops)))
+        loop = Loop.of(Node(node.op, inputs, with_bodies(node, transpose_inside_loops)))
         return transpose_inside_loops, with_matrices(loop).build()
 
     return transform(graph, visit, at=LOOPS, bodies=transpose_inside_loops)
