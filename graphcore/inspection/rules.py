@@ -8,7 +8,7 @@ import re
 from functools import partial
 from typing import NamedTuple
 
-from graphcore.ir.trace import Rule
+from graphcore.ir.trace import Rule, without_modules
 
 EQUATION = re.compile(r"\((.*), lambda [^:]*: (.*?)( if .* else None)?\),?$")
 ENTRY = re.compile(r"(?:[a-z]\w*\.)?(\w+): (lambda .*?),?$")
@@ -53,7 +53,7 @@ def rule_text(rule: Rule) -> Said:
     if name and name != "<lambda>":
         doc = (inspect.getdoc(rule) or "").partition("\n")[0]
         return Said(name, doc, file, line)
-    text = linecache.getline(file, line).strip()
+    text = without_modules(linecache.getline(file, line).strip(), file)
     if (found := EQUATION.match(text)) is not None:
         return Said("", f"{found[1]} = {found[2]}".replace("P.", ""), file, line)
     if (entry := ENTRY.match(text)) is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import re
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from typing import Any, ClassVar, NamedTuple, TypeVar
@@ -10,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 from .help_text import fields
 from .node import Node
-from .provenance import NOWHERE, Asked, Origin, basename, state
+from .provenance import NOWHERE, Asked, Origin, basename, is_ours, state
 
 Rule = Callable[..., Any]
 Given = frozenset[tuple[str | None, Node, Any]]
@@ -47,6 +48,11 @@ def rule_name(rule: Rule) -> str:
     if name == "<lambda>" and code:
         name = linecache.getline(code.co_filename, code.co_firstlineno).strip() or name
     return f"{name} ({basename(code.co_filename)}:{code.co_firstlineno})" if code else name
+
+
+def without_modules(text: str, file: str) -> str:
+    """The source of a rule; ops stand without their modules, `e.exp(x)`, if it is the library's."""
+    return re.sub(r"\b[est]\.(?=[a-z])", "", text) if is_ours(file) else text
 
 
 class Trace:

@@ -2,35 +2,8 @@
 
 from __future__ import annotations
 
-from graphcore.ir.axes import (
-    Along,
-    Contracts,
-    How,
-    Indexes,
-    Inserts,
-    Joins,
-    Matrices,
-    Overlaps,
-    Permutes,
-    Pointwise,
-    Ranges,
-    Receives,
-    Reduces,
-    Reshapes,
-    Searches,
-    Seen,
-    Windows,
-)
-from graphcore.ir.dtypes import (
-    BOOL,
-    INT,
-    DtypeRule,
-    complex_for,
-    float_for,
-    promote,
-    real_of,
-    sum_of,
-)
+from graphcore.ir import axes as kinds
+from graphcore.ir import dtypes
 from graphcore.ir.errors import GraphTypeError, Refusal, require
 from graphcore.ir.literal import Literal
 from graphcore.ir.op import Op, Trait, declare, op
@@ -50,7 +23,7 @@ def differ(a: Size, b: Size) -> bool:
     return same(a, b) is False
 
 
-@op(axes=Inserts("axes"), traits=[Trait.VIEW])
+@op(axes=kinds.Inserts("axes"), traits=[Trait.VIEW])
 def expand(x: TensorType, *, axes: Axes, sizes: Shape) -> TensorType:
     """`x` repeated along new axes: result axis `axes[i]` is new and has `sizes[i]` places.
 
@@ -70,33 +43,33 @@ def reshaped_type(x: TensorType, shape: Shape) -> TensorType:
     return TensorType(x.dtype, shape)
 
 
-@op(axes=Reshapes(), traits=[Trait.VIEW])
+@op(axes=kinds.Reshapes(), traits=[Trait.VIEW])
 def reshape(x: TensorType, *, shape: Shape) -> TensorType:
     """The same values, row-major, in another shape."""
     return reshaped_type(x, shape)
 
 
-@op(axes=Reshapes())
+@op(axes=kinds.Reshapes())
 def pack(x: TensorType, *, shape: Shape) -> TensorType:
     """A `reshape` that cannot be a view: the values are copied, row-major."""
     return reshaped_type(x, shape)
 
 
-@op(axes=Permutes("perm"), traits=[Trait.VIEW])
+@op(axes=kinds.Permutes("perm"), traits=[Trait.VIEW])
 def transpose(x: TensorType, *, perm: Axes) -> TensorType:
     """Axes in another order: result axis i is axis `perm[i]` of `x`."""
     require(sorted(perm) == list(range(len(x.shape))), f"{perm} is no order of the axes of {x}")
     return TensorType(x.dtype, tuple(x.shape[axis] for axis in perm))
 
 
-@op(axes=Ranges(How.MOVED), traits=[Trait.VIEW], said="isel")
+@op(axes=kinds.Ranges(kinds.How.MOVED), traits=[Trait.VIEW], said="isel")
 def slice_(x: TensorType, *, starts: Shape, sizes: Shape, steps: Axes) -> TensorType:
     """On each axis the places start, start + step, ..., as many as `sizes` says."""
     require(len(starts) == len(sizes) == len(steps) == len(x.shape), f"one range an axis of {x}")
     return TensorType(x.dtype, sizes)
 
 
-@op(axes=Ranges(How.WITHIN), said="pad")
+@op(axes=kinds.Ranges(kinds.How.WITHIN), said="pad")
 def embed(x: TensorType, *, shape: Shape, starts: Shape, steps: Axes) -> TensorType:
     """Zeros of `shape` with `x` at the places start, start + step, ...: `slice` transposed."""
     require(len(starts) == len(shape) == len(steps) == len(x.shape), f"one range an axis of {x}")
@@ -108,7 +81,7 @@ def window_count(size: Size, window: Size, stride: int, dilation: int) -> Size:
     return maximum((size - (window - 1) * dilation - 1) // stride + 1, 0)
 
 
-@op(axes=Windows("axes"), traits=[Trait.VIEW])
+@op(axes=kinds.Windows("axes"), traits=[Trait.VIEW])
 def windows(
     x: TensorType, *, axes: Axes, sizes: Shape, strides: Axes, dilations: Axes
 ) -> TensorType:
@@ -128,7 +101,7 @@ def windows(
     return TensorType(x.dtype, (*shape[: axes[0]], *sizes, *shape[axes[0] :]))
 
 
-@op(axes=Overlaps("axes"))
+@op(axes=kinds.Overlaps("axes"))
 def overlap_add(
     x: TensorType, *, axes: Axes, sizes: Shape, strides: Axes, dilations: Axes
 ) -> TensorType:
@@ -147,7 +120,7 @@ def overlap_add(
     return TensorType(x.dtype, tuple(shape))
 
 
-@op(axes=Ranges(How.ALONG, How.WITHIN), traits=[Trait.UPDATES], said="at")
+@op(axes=kinds.Ranges(kinds.How.ALONG, kinds.How.WITHIN), traits=[Trait.UPDATES], said="at")
 def overwrite(x: TensorType, part: TensorType, *, starts: Shape, steps: Axes) -> TensorType:
     """`x` with `part` at the places start, start + step, ... of each axis."""
     require(len(starts) == len(steps) == len(x.shape) == len(part.shape), f"{part} in {x}")
@@ -155,7 +128,7 @@ def overwrite(x: TensorType, part: TensorType, *, starts: Shape, steps: Axes) ->
     return x
 
 
-@op(axes=Joins("axis"))
+@op(axes=kinds.Joins("axis"))
 def concat(*xs: TensorType, axis: int) -> TensorType:
     """Tensors one after the other along `axis`."""
     first = xs[0]
@@ -168,49 +141,53 @@ def concat(*xs: TensorType, axis: int) -> TensorType:
     return TensorType(first.dtype, (*first.shape[:axis], total, *first.shape[axis + 1 :]))
 
 
-def reduction(name: str, dtype: DtypeRule, doc: str) -> Op:
+def reduction(name: str, dtype: dtypes.DtypeRule, doc: str) -> Op:
     """Declare an op that makes one value of all over `axes`, which vanish."""
 
     def rule(x: TensorType, *, axes: Axes) -> TensorType:
         return TensorType(dtype(x.dtype), without(x.shape, axes))
 
-    return declare(Op(name, "tensor", rule, doc, axes=Reduces("axes")))
+    return declare(Op(name, "tensor", rule, doc, axes=kinds.Reduces("axes")))
 
 
-sum_ = reduction("sum", sum_of, "Sum over `axes`, which vanish.")
-any_ = reduction("any", lambda _: BOOL, "Whether any value over `axes` is true, that is, not 0.")
-all_ = reduction("all", lambda _: BOOL, "Whether all values over `axes` are true, that is, not 0.")
+sum_ = reduction("sum", dtypes.sum_of, "Sum over `axes`, which vanish.")
+any_ = reduction(
+    "any", lambda _: dtypes.BOOL, "Whether any value over `axes` is true, that is, not 0."
+)
+all_ = reduction(
+    "all", lambda _: dtypes.BOOL, "Whether all values over `axes` are true, that is, not 0."
+)
 norm = reduction(
     "norm",
-    lambda dtype: real_of(float_for(dtype)),
+    lambda dtype: dtypes.real_of(dtypes.float_for(dtype)),
     "Square root of the sum of |x|^2 over `axes`, without overflow; its derivative at 0 is 0.",
 )
 logsumexp = reduction(
     "logsumexp",
-    float_for,
+    dtypes.float_for,
     "log sum exp over `axes`, without overflow; -inf where all are, with derivative 0.",
 )
 
 
-def reduction_along(name: str, dtype: DtypeRule, doc: str) -> Op:
+def reduction_along(name: str, dtype: dtypes.DtypeRule, doc: str) -> Op:
     """Declare an op that makes one value of those along `axis`, which vanishes."""
 
     def rule(x: TensorType, *, axis: int) -> TensorType:
         return TensorType(dtype(x.dtype), without(x.shape, (axis,)))
 
-    return declare(Op(name, "tensor", rule, doc, axes=Reduces("axis")))
+    return declare(Op(name, "tensor", rule, doc, axes=kinds.Reduces("axis")))
 
 
-prod = reduction_along("prod", sum_of, "Product over `axis`, which vanishes.")
+prod = reduction_along("prod", dtypes.sum_of, "Product over `axis`, which vanishes.")
 argmax = reduction_along(
-    "argmax", lambda _: INT, "Position of the first largest value along `axis`."
+    "argmax", lambda _: dtypes.INT, "Position of the first largest value along `axis`."
 )
 argmin = reduction_along(
-    "argmin", lambda _: INT, "Position of the first smallest value along `axis`."
+    "argmin", lambda _: dtypes.INT, "Position of the first smallest value along `axis`."
 )
 
 
-@op(axes=Reduces("axes"))
+@op(axes=kinds.Reduces("axes"))
 def max_(x: TensorType, *, axes: Axes, initial: Literal | None = None) -> TensorType:
     """Largest value over `axes` and of `initial`; nan if any is, the lowest if none is.
 
@@ -219,7 +196,7 @@ def max_(x: TensorType, *, axes: Axes, initial: Literal | None = None) -> Tensor
     return TensorType(x.dtype, without(x.shape, axes))
 
 
-@op(axes=Reduces("axes"))
+@op(axes=kinds.Reduces("axes"))
 def min_(x: TensorType, *, axes: Axes, initial: Literal | None = None) -> TensorType:
     """Smallest value over `axes` and of `initial`; nan if any is, the highest if none is.
 
@@ -228,7 +205,7 @@ def min_(x: TensorType, *, axes: Axes, initial: Literal | None = None) -> Tensor
     return TensorType(x.dtype, without(x.shape, axes))
 
 
-@op(axes=Pointwise())
+@op(axes=kinds.Pointwise())
 def where_greater(value: TensorType, x: TensorType, y: TensorType) -> TensorType:
     """`value` where x > y, half of it where they are tied, 0 elsewhere."""
     sizes = zip(value.shape, x.shape, y.shape, strict=True)
@@ -236,26 +213,26 @@ def where_greater(value: TensorType, x: TensorType, y: TensorType) -> TensorType
     return value
 
 
-@op(axes=Pointwise(), traits=[Trait.IN_PLACE])
+@op(axes=kinds.Pointwise(), traits=[Trait.IN_PLACE])
 def multiply_no_nan(x: TensorType, factor: TensorType) -> TensorType:
     """x * factor, but x where that is 0, even if the factor is infinite or nan there."""
     sizes = zip(x.shape, factor.shape, strict=True)
     require(not any(differ(a, b) for a, b in sizes), f"{x}, {factor}")
-    return TensorType(promote(x.dtype, factor.dtype), x.shape)
+    return TensorType(dtypes.promote(x.dtype, factor.dtype), x.shape)
 
 
-def along(name: str, dtype: DtypeRule, doc: str, *, moves: bool = False) -> Op:
+def along(name: str, dtype: dtypes.DtypeRule, doc: str, *, moves: bool = False) -> Op:
     """Declare an op that makes as many values of those along `axis`."""
 
     def rule(x: TensorType, *, axis: int) -> TensorType:
         return TensorType(dtype(x.dtype), x.shape)
 
-    return declare(Op(name, "tensor", rule, doc, axes=Along("axis", moves=moves)))
+    return declare(Op(name, "tensor", rule, doc, axes=kinds.Along("axis", moves=moves)))
 
 
 sort = along("sort", lambda dtype: dtype, "The values along `axis` in order, nan last.", moves=True)
-cumsum = along("cumsum", sum_of, "Running sum along `axis`.")
-cumprod = along("cumprod", sum_of, "Running product along `axis`.")
+cumsum = along("cumsum", dtypes.sum_of, "Running sum along `axis`.")
+cumprod = along("cumprod", dtypes.sum_of, "Running product along `axis`.")
 cummax = along(
     "cummax", lambda dtype: dtype, "Largest value so far along `axis`; nan from the first on."
 )
@@ -264,24 +241,24 @@ cummin = along(
 )
 
 
-@op(axes=Along("axis", moves=False))
+@op(axes=kinds.Along("axis", moves=False))
 def logcumsumexp(x: TensorType, *, axis: int) -> TensorType:
     """log of the running sum of exp along `axis`, without overflow; -inf while all are."""
     cure = "take real and imaginary parts apart"
     require(x.dtype.kind != "c", f"is not defined for {x}", cure, GraphTypeError)
-    return TensorType(float_for(x.dtype), x.shape)
+    return TensorType(dtypes.float_for(x.dtype), x.shape)
 
 
-@op(axes=Along("axis", moves=True))
+@op(axes=kinds.Along("axis", moves=True))
 def argsort(x: TensorType, *, axis: int, size: Size, descending: bool) -> TensorType:
     """Positions of the first `size` values along `axis` in order; nan counts as the largest.
 
     Ties keep the order they have.
     """
-    return TensorType(INT, (*x.shape[:axis], size, *x.shape[axis + 1 :]))
+    return TensorType(dtypes.INT, (*x.shape[:axis], size, *x.shape[axis + 1 :]))
 
 
-@op(axes=Searches())
+@op(axes=kinds.Searches())
 def searchsorted(x: TensorType, values: TensorType, *, side: str) -> TensorType:
     """How many values of a row of `x`, which is sorted, are below each of `values`.
 
@@ -290,47 +267,47 @@ def searchsorted(x: TensorType, values: TensorType, *, side: str) -> TensorType:
     batch = x.shape[:-1]
     require(len(batch) <= len(values.shape), f"ranks of {x} and {values}")
     require(not any(map(differ, batch, values.shape)), f"batch sizes of {x} and {values}")
-    return TensorType(INT, values.shape)
+    return TensorType(dtypes.INT, values.shape)
 
 
-@op(axes=Along("axes", moves=False, word="over"))
+@op(axes=kinds.Along("axes", moves=False, word="over"))
 def softmax(x: TensorType, *, axes: Axes) -> TensorType:
     """exp(x - logsumexp(x)) over `axes`; 0 where all are -inf."""
-    return TensorType(float_for(x.dtype), x.shape)
+    return TensorType(dtypes.float_for(x.dtype), x.shape)
 
 
-@op(axes=Along("axes", moves=False, word="over"))
+@op(axes=kinds.Along("axes", moves=False, word="over"))
 def log_softmax(x: TensorType, *, axes: Axes) -> TensorType:
     """x - logsumexp(x) over `axes`, to the last digit also where x is large."""
-    return TensorType(float_for(x.dtype), x.shape)
+    return TensorType(dtypes.float_for(x.dtype), x.shape)
 
 
-@op(axes=Along("axis", moves=True))
+@op(axes=kinds.Along("axis", moves=True))
 def fft(x: TensorType, *, axis: int, inverse: bool) -> TensorType:
     """sum over j of x[j] e^(-2 pi i j k / n) along `axis`; of e^(+2 pi i j k / n) if `inverse`."""
     require(x.dtype.kind == "c", f"transforms complex values, not {x}", "", GraphTypeError)
     return x
 
 
-@op(axes=Along("axis", moves=True))
+@op(axes=kinds.Along("axis", moves=True))
 def rfft(x: TensorType, *, axis: int) -> TensorType:
     """The first n // 2 + 1 values of `fft` of real `x`: the rest are their conjugates."""
     cure = "use fft, or take the real and imaginary parts apart"
     require(x.dtype.kind == "f", f"transforms real values, not {x}", cure, GraphTypeError)
     shape = (*x.shape[:axis], x.shape[axis] // 2 + 1, *x.shape[axis + 1 :])
-    return TensorType(complex_for(x.dtype), shape)
+    return TensorType(dtypes.complex_for(x.dtype), shape)
 
 
-@op(axes=Along("axis", moves=True))
+@op(axes=kinds.Along("axis", moves=True))
 def irfft(x: TensorType, *, axis: int, size: Size) -> TensorType:
     """The real values, `size` of them, whose `rfft` is `x`, times `size`."""
     require(x.dtype.kind == "c", f"transforms complex values, not {x}", "", GraphTypeError)
     require(same(size, 0) is not True, "gives no values", "give n, at least 1")
     require(not differ(x.shape[axis], size // 2 + 1), f"{x} is not an rfft of {size} values")
-    return TensorType(real_of(x.dtype), (*x.shape[:axis], size, *x.shape[axis + 1 :]))
+    return TensorType(dtypes.real_of(x.dtype), (*x.shape[:axis], size, *x.shape[axis + 1 :]))
 
 
-@op(axes=Along("axis", moves=False))
+@op(axes=kinds.Along("axis", moves=False))
 def recurrence(a: TensorType, b: TensorType, *, axis: int) -> TensorType:
     """The linear recurrence h[t] = a[t] * h[t-1] + b[t] along `axis`, from h[-1] = 0.
 
@@ -341,7 +318,7 @@ def recurrence(a: TensorType, b: TensorType, *, axis: int) -> TensorType:
     return b
 
 
-@op(axes=Contracts(), traits=[Trait.PRODUCT])
+@op(axes=kinds.Contracts(), traits=[Trait.PRODUCT])
 def einsum(*xs: TensorType, operands: tuple[Axes, ...], result: Axes) -> TensorType:
     """Product of all operands, their axes named by letters, summed over those not in `result`.
 
@@ -353,34 +330,34 @@ def einsum(*xs: TensorType, operands: tuple[Axes, ...], result: Axes) -> TensorT
         require(len(letters) == len(x.shape) == len(set(letters)), f"letters {letters} for {x}")
         for letter, size in zip(letters, x.shape, strict=True):
             require(not differ(sizes.setdefault(letter, size), size), f"letter {letter} of {x}")
-    return TensorType(promote(*[x.dtype for x in xs]), tuple(sizes[i] for i in result))
+    return TensorType(dtypes.promote(*[x.dtype for x in xs]), tuple(sizes[i] for i in result))
 
 
-@op(axes=Matrices("i k, k j -> i j", batch="i j"), traits=[Trait.PRODUCT])
+@op(axes=kinds.Matrices("i k, k j -> i j", batch="i j"), traits=[Trait.PRODUCT])
 def matmul(x: TensorType, y: TensorType) -> TensorType:
     """Matrix product: x (*batch, i, k), y (*batch, k, j) -> (*batch, i, j)."""
     require(len(x.shape) == len(y.shape) >= 2, f"ranks of {x} and {y}")
     require(not differ(x.shape[-1], y.shape[-2]), f"inner sizes of {x} and {y}")
-    return TensorType(promote(x.dtype, y.dtype), (*x.shape[:-1], y.shape[-1]))
+    return TensorType(dtypes.promote(x.dtype, y.dtype), (*x.shape[:-1], y.shape[-1]))
 
 
-@op(axes=Matrices("i k, k -> i", batch="i"), traits=[Trait.PRODUCT])
+@op(axes=kinds.Matrices("i k, k -> i", batch="i"), traits=[Trait.PRODUCT])
 def matvec(x: TensorType, y: TensorType) -> TensorType:
     """Matrix times vector: x (*batch, i, k), y (*batch, k) -> (*batch, i)."""
     require(len(x.shape) == len(y.shape) + 1 >= 2, f"ranks of {x} and {y}")
     require(not differ(x.shape[-1], y.shape[-1]), f"inner sizes of {x} and {y}")
-    return TensorType(promote(x.dtype, y.dtype), x.shape[:-1])
+    return TensorType(dtypes.promote(x.dtype, y.dtype), x.shape[:-1])
 
 
-@op(axes=Matrices("k, k -> "), traits=[Trait.PRODUCT])
+@op(axes=kinds.Matrices("k, k -> "), traits=[Trait.PRODUCT])
 def vecdot(x: TensorType, y: TensorType) -> TensorType:
     """Dot product of vectors, nothing conjugated: x (*batch, k), y (*batch, k) -> (*batch)."""
     require(len(x.shape) == len(y.shape) >= 1, f"ranks of {x} and {y}")
     require(not differ(x.shape[-1], y.shape[-1]), f"inner sizes of {x} and {y}")
-    return TensorType(promote(x.dtype, y.dtype), x.shape[:-1])
+    return TensorType(dtypes.promote(x.dtype, y.dtype), x.shape[:-1])
 
 
-@op(axes=Indexes("axes"), traits=[Trait.MAY_RAISE], said="isel")
+@op(axes=kinds.Indexes("axes"), traits=[Trait.MAY_RAISE], said="isel")
 def gather(x: TensorType, *indices: TensorType, axes: Axes) -> TensorType:
     """Values at positions: `indices[i]`, all of one shape, run along `axes[i]` of `x`, pointwise.
 
@@ -399,14 +376,14 @@ def check_indices(indices: tuple[TensorType, ...], axes: Axes) -> None:
         )
 
 
-@op(axes=Receives("axes", base=0), traits=[Trait.MAY_RAISE], said="at")
+@op(axes=kinds.Receives("axes", base=0), traits=[Trait.MAY_RAISE], said="at")
 def scatter(updates: TensorType, *indices: TensorType, axes: Axes, shape: Shape) -> TensorType:
     """Zeros of `shape` to which `updates` are added at positions: the transpose of `gather`."""
     check_indices(indices, axes)
     return TensorType(updates.dtype, shape)
 
 
-@op(axes=Receives("axes", base=0), traits=[Trait.MAY_RAISE], said="at")
+@op(axes=kinds.Receives("axes", base=0), traits=[Trait.MAY_RAISE], said="at")
 def scatter_prod(updates: TensorType, *indices: TensorType, axes: Axes, shape: Shape) -> TensorType:
     """Ones of `shape` multiplied by `updates` at positions."""
     check_indices(indices, axes)
@@ -421,7 +398,7 @@ def receiver(name: str, doc: str, said: str = "at") -> Op:
         require(x.dtype == updates.dtype, f"dtypes {x.dtype} and {updates.dtype}")
         return x
 
-    kind, traits = Receives("axes", base=1), [Trait.MAY_RAISE, Trait.UPDATES]
+    kind, traits = kinds.Receives("axes", base=1), [Trait.MAY_RAISE, Trait.UPDATES]
     return declare(Op(name, "tensor", rule, doc, axes=kind, traits=traits, said=said))
 
 
@@ -440,7 +417,7 @@ scatter_min = receiver(
 )
 
 
-@op(axes=Seen(), traits=[Trait.EFFECT])
+@op(axes=kinds.Seen(), traits=[Trait.EFFECT])
 def print_(x: TensorType, *, label: str, number: int, dims: tuple[str, ...]) -> TensorType:
     """`x`, printed when it is computed, its axes by the names `dims`."""
     return x

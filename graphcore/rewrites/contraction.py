@@ -9,18 +9,8 @@ from graphcore.analysis.values import is_finite
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import count
 from graphcore.ops import leaf
+from graphcore.ops import tensor as t
 from graphcore.ops.elementwise import cast, divide, multiply, negative, square
-from graphcore.ops.tensor import (
-    einsum,
-    expand,
-    matmul,
-    matvec,
-    pack,
-    sum_,
-    transpose,
-    vecdot,
-    windows,
-)
 
 from . import plain
 from .einsums import lone_places, single, sum_axes, summed_places
@@ -30,7 +20,7 @@ from .plain import Axes, other_axes, times
 contraction = RuleSet()
 
 
-@contraction.on(sum_, under=[multiply, square])
+@contraction.on(t.sum_, under=[multiply, square])
 def sum_of_product(node: Node) -> Node | None:
     """sum(x * y) = einsum(x, y), in floating point, if that takes in a view; else vecdot(x, y)"""
     (x,), axes = node.inputs, node.attrs["axes"]
@@ -40,7 +30,7 @@ def sum_of_product(node: Node) -> Node | None:
     factors = x.inputs * 2 if x.op is square else x.inputs
     result = tuple(other_axes(axes, x.type.ndim))
     if any(map(is_taken_in, factors)):
-        return einsum(*factors, operands=(letters, letters), result=result)
+        return t.einsum(*factors, operands=(letters, letters), result=result)
     if not flat(result, axes, letters, letters, x):
         return None
     a, b = factors
@@ -49,20 +39,20 @@ def sum_of_product(node: Node) -> Node | None:
 
 def is_taken_in(x: Node) -> bool:
     """Whether an einsum takes in the operation that makes its operand `x`."""
-    return x.op in (transpose, expand, leaf.full, negative) or bool(outer_factors(x))
+    return x.op in (t.transpose, t.expand, leaf.full, negative) or bool(outer_factors(x))
 
 
-@contraction.on(einsum, under=[transpose, expand, leaf.full])
+@contraction.on(t.einsum, under=[t.transpose, t.expand, leaf.full])
 def einsum_of_view(node: Node) -> Node | None:
     """einsum(transpose(x), expand(y)): letters are reordered and left out instead"""
     changed = False
     inputs, operands = list(node.inputs), list(node.attrs["operands"])
     for i, (x, letters) in enumerate(zip(inputs, operands, strict=True)):
-        if x.op is transpose:
+        if x.op is t.transpose:
             perm = x.attrs["perm"]
             operands[i] = tuple(letters[perm.index(axis)] for axis in range(len(perm)))
             inputs[i], changed = x.inputs[0], True
-        elif x.op is expand or (x.op is leaf.full and letters):
+        elif x.op is t.expand or (x.op is leaf.full and letters):
             kept = [] if x.op is leaf.full else other_axes(x.attrs["axes"], x.type.ndim)
             operands[i] = tuple(letters[axis] for axis in kept)
             inputs[i] = plain.refill(x, ()) if x.op is leaf.full else x.inputs[0]
@@ -70,7 +60,7 @@ def einsum_of_view(node: Node) -> Node | None:
     return contract(node, inputs, operands) if changed else None
 
 
-@contraction.on(einsum, under=[multiply, einsum])
+@contraction.on(t.einsum, under=[multiply, t.einsum])
 def einsum_of_outer(node: Node) -> Node | None:
     """einsum(x ∘ y, z) = einsum(x, y, z) for an outer product, which is larger than its factors"""
     inputs, operands = list(node.inputs), list(node.attrs["operands"])
@@ -78,15 +68,15 @@ def einsum_of_outer(node: Node) -> Node | None:
         if factors := outer_factors(x):
             inputs[i : i + 1] = [y for y, _ in factors]
             operands[i : i + 1] = [tuple(letters[axis] for axis in axes) for _, axes in factors]
-            return einsum(*inputs, operands=tuple(operands), result=node.attrs["result"])
+            return t.einsum(*inputs, operands=tuple(operands), result=node.attrs["result"])
     return None
 
 
-@contraction.on(divide, under=[multiply, einsum])
+@contraction.on(divide, under=[multiply, t.einsum])
 def quotient_of_outer(node: Node) -> Node | None:
     """(x ∘ y) / z = (x / z) ∘ y, where x has all axes of z"""
     product, divisor = node.inputs
-    if divisor.op is not expand or not (factors := outer_factors(product)):
+    if divisor.op is not t.expand or not (factors := outer_factors(product)):
         return None
     needed = other_axes(divisor.attrs["axes"], divisor.type.ndim)
     for i, (x, axes) in enumerate(factors):
@@ -95,7 +85,7 @@ def quotient_of_outer(node: Node) -> Node | None:
             lost = [place for place, axis in enumerate(axes) if axis not in needed]
             z = plain.expand(plain.transpose(divisor.inputs[0], order), lost, x.type.shape)
             factors[i] = x / z, axes
-            return einsum(
+            return t.einsum(
                 *[x for x, _ in factors],
                 operands=tuple(axes for _, axes in factors),
                 result=tuple(range(node.type.ndim)),
@@ -105,9 +95,9 @@ def quotient_of_outer(node: Node) -> Node | None:
 
 def outer_factors(x: Node) -> list[tuple[Node, Axes]]:
     """The factors of `x` and their axes, if it is an outer product: each lacks axes of `x`."""
-    if x.op is multiply and all(y.op is expand for y in x.inputs):
+    if x.op is multiply and all(y.op is t.expand for y in x.inputs):
         factors = [(y.inputs[0], tuple(other_axes(y.attrs["axes"], y.type.ndim))) for y in x.inputs]
-    elif x.op is einsum and len(x.inputs) > 1:
+    elif x.op is t.einsum and len(x.inputs) > 1:
         result: Axes = x.attrs["result"]
         operands: tuple[Axes, ...] = x.attrs["operands"]
         if not all(letter in result for letters in operands for letter in letters):
@@ -125,7 +115,7 @@ def contract(node: Node, inputs: Sequence[Node], operands: Sequence[Axes]) -> No
     sizes = letter_sizes(node)
     known = {letter for letters in operands for letter in letters}
     result: Axes = node.attrs["result"]
-    inner = einsum(
+    inner = t.einsum(
         *inputs,
         operands=tuple(operands),
         result=tuple(letter for letter in result if letter in known),
@@ -137,7 +127,7 @@ def contract(node: Node, inputs: Sequence[Node], operands: Sequence[Axes]) -> No
     return plain.expand(inner, lost, node.type.shape)
 
 
-@contraction.on(einsum)
+@contraction.on(t.einsum)
 def scalars_outside(node: Node) -> Node | None:
     """einsum(c, x, y) = c * einsum(x, y) for scalars c; einsum(-x, y) = -einsum(x, y)"""
     operands = node.attrs["operands"]
@@ -145,7 +135,7 @@ def scalars_outside(node: Node) -> Node | None:
         if x.op is negative:
             return -node.with_inputs(*node.inputs[:i], x.inputs[0], *node.inputs[i + 1 :])
         if not letters and len(operands) > 1:
-            inner = einsum(
+            inner = t.einsum(
                 *node.inputs[:i],
                 *node.inputs[i + 1 :],
                 operands=operands[:i] + operands[i + 1 :],
@@ -157,7 +147,7 @@ def scalars_outside(node: Node) -> Node | None:
     return None
 
 
-@contraction.on(einsum)
+@contraction.on(t.einsum)
 def one_operand(node: Node) -> Node | None:
     """einsum(x) is a sum and a transpose"""
     if len(node.inputs) > 1:
@@ -212,13 +202,15 @@ def product(x: Node, a: Axes, y: Node, b: Axes, keep: set[int], result: Axes) ->
         return elementwise_product(x, a, y, b, (*letters, *inner), len(letters)), letters
     sizes = dict(zip(a, x.type.shape, strict=True)) | dict(zip(b, y.type.shape, strict=True))
     if left and right:
-        found = matmul(merge_axes(x, a, batch, left, inner), merge_axes(y, b, batch, inner, right))
+        found = t.matmul(
+            merge_axes(x, a, batch, left, inner), merge_axes(y, b, batch, inner, right)
+        )
     elif left:
-        found = matvec(merge_axes(x, a, batch, left, inner), merge_axes(y, b, batch, inner))
+        found = t.matvec(merge_axes(x, a, batch, left, inner), merge_axes(y, b, batch, inner))
     elif right:
-        found = matvec(merge_axes(y, b, batch, right, inner), merge_axes(x, a, batch, inner))
+        found = t.matvec(merge_axes(y, b, batch, right, inner), merge_axes(x, a, batch, inner))
     else:
-        found = vecdot(merge_axes(x, a, batch, inner), merge_axes(y, b, batch, inner))
+        found = t.vecdot(merge_axes(x, a, batch, inner), merge_axes(y, b, batch, inner))
     return plain.reshape(found, tuple(sizes[letter] for letter in letters)), letters
 
 
@@ -272,11 +264,11 @@ def merge_axes(x: Node, letters: Axes, batch: Sequence[int], *groups: Sequence[i
     moved = plain.transpose(x, [letters.index(k) for k in ordered])
     if all(lie_together(group, letters, x) for group in groups):
         return plain.reshape(moved, shape)
-    return pack(moved, shape=shape)
+    return t.pack(moved, shape=shape)
 
 
 def lie_together(group: Sequence[int], letters: Axes, x: Node) -> bool:
     """Whether axes of `x` can be seen as one: those of windows cannot, as they overlap."""
     first = letters.index(group[0]) if group else 0
-    together = letters[first : first + len(group)] == tuple(group) and x.op is not windows
+    together = letters[first : first + len(group)] == tuple(group) and x.op is not t.windows
     return len(group) < 2 or together

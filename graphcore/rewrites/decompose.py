@@ -14,37 +14,26 @@ from graphcore.ir.op import Op
 from graphcore.ir.sizes import Size, maximum, minimum
 from graphcore.ops import elementwise, leaf, linalg, special, tensor
 
+from . import plain
 from .contraction import pairwise
 from .engine import Rule, RuleSet
 from .matrix_exponential import decompose_expm
-from .plain import (
-    Axes,
-    cast,
-    equals,
-    nonzero,
-    reshape,
-    sum_over,
-    take_range,
-    transpose,
-    unsum,
-    where,
-)
 
 
-def exponentials(x: Node, axes: Axes) -> tuple[Node, Node, Node]:
+def exponentials(x: Node, axes: plain.Axes) -> tuple[Node, Node, Node]:
     """m = max(x), e^(x - m), and its sum; m is no -inf, so that nothing is nan where x is -inf."""
     highest = elementwise.real(x) if x.type.dtype.kind == "c" else x
     lowest = Literal(np.finfo(highest.type.dtype).min, highest.type.dtype)
-    m = cast(tensor.max_(highest, axes=axes, initial=lowest), x.type.dtype)
-    e = elementwise.exp(x - unsum(m, axes, x))
-    return m, e, sum_over(e, axes)
+    m = plain.cast(tensor.max_(highest, axes=axes, initial=lowest), x.type.dtype)
+    e = elementwise.exp(x - plain.unsum(m, axes, x))
+    return m, e, plain.sum_over(e, axes)
 
 
 def decompose_logsumexp(node: Node) -> Node:
     """m + log(sum(e^(x - m))), and inf where m is"""
     (x,) = node.inputs
     m, _, total = exponentials(x, node.attrs["axes"])
-    return where(equals(m, math.inf), math.inf, m + elementwise.log(total))
+    return plain.where(plain.equals(m, math.inf), math.inf, m + elementwise.log(total))
 
 
 def decompose_softmax(node: Node) -> Node:
@@ -52,16 +41,16 @@ def decompose_softmax(node: Node) -> Node:
     (x,), axes = node.inputs, node.attrs["axes"]
     _, e, total = exponentials(x, axes)
     if x.type.dtype.kind == "c":
-        return e / unsum(nonzero(total), axes, x)
+        return e / plain.unsum(plain.nonzero(total), axes, x)
     # The largest value adds 1 to the sum, so that any other sum is at least that.
-    return e / unsum(elementwise.maximum(total, full_like(total, 1)), axes, x)
+    return e / plain.unsum(elementwise.maximum(total, full_like(total, 1)), axes, x)
 
 
 def decompose_log_softmax(node: Node) -> Node:
     """(x - m) - log(sum(e^(x - m)))"""
     (x,), axes = node.inputs, node.attrs["axes"]
     m, _, total = exponentials(x, axes)
-    return (x - unsum(m, axes, x)) - unsum(elementwise.log(total), axes, x)
+    return (x - plain.unsum(m, axes, x)) - plain.unsum(elementwise.log(total), axes, x)
 
 
 def decompose_softplus(node: Node) -> Node:
@@ -83,7 +72,7 @@ def decompose_log1mexp(node: Node) -> Node:
     """log(-(e^x - 1)) near 0, log1p(-e^x) far below (Maechler 2012)"""
     (x,) = node.inputs
     near = elementwise.greater(x, full_like(x, -math.log(2)))
-    return where(
+    return plain.where(
         near,
         elementwise.log(-elementwise.expm1(x)),
         elementwise.log1p(-elementwise.exp(x)),
@@ -99,7 +88,7 @@ def decompose_arctan_slope(node: Node) -> Node:
 def decompose_cosine(node: Node) -> Node:
     """x / hypot(x, y), and 0 / 0 is 0"""
     x, y = node.inputs
-    return x / nonzero(elementwise.hypot(x, y))
+    return x / plain.nonzero(elementwise.hypot(x, y))
 
 
 def decompose_square_complement(node: Node) -> Node:
@@ -111,14 +100,14 @@ def decompose_square_complement(node: Node) -> Node:
 def decompose_inversion_slope(node: Node) -> Node:
     """(y - x) (y + x) / hypot(x, y)^4, and 0 / 0 is 0"""
     x, y = node.inputs
-    size = nonzero(elementwise.hypot(x, y))
+    size = plain.nonzero(elementwise.hypot(x, y))
     return (y - x) / size * ((y + x) / size) / size / size
 
 
 def decompose_inversion(node: Node) -> Node:
     """x / hypot(x, y) / hypot(x, y), and 0 / 0 is 0"""
     x, y = node.inputs
-    size = nonzero(elementwise.hypot(x, y))
+    size = plain.nonzero(elementwise.hypot(x, y))
     return x / size / size
 
 
@@ -126,15 +115,15 @@ def pseudo_huber_parts(delta: Node, r: Node) -> tuple[Node, Node, Node, Node, No
     """|r|, min(delta, |r|), and h = hypot(delta, r), delta and |r| as parts of max(delta, |r|)"""
     size = elementwise.absolute(r)
     less, more = elementwise.minimum(delta, size), elementwise.maximum(delta, size)
-    part, quadratic = less / nonzero(more), elementwise.greater_equal(delta, size)
+    part, quadratic = less / plain.nonzero(more), elementwise.greater_equal(delta, size)
     h = elementwise.sqrt(1 + elementwise.square(part))
-    return size, less, h, where(quadratic, 1, part), where(quadratic, part, 1)
+    return size, less, h, plain.where(quadratic, 1, part), plain.where(quadratic, part, 1)
 
 
 def decompose_pseudo_huber(node: Node) -> Node:
     """delta r^2 / (h + delta), and 0 where one of them is"""
     size, less, h, delta, _ = pseudo_huber_parts(*node.inputs)
-    return where(equals(less, 0), 0, size * (less / (h + delta)))
+    return plain.where(plain.equals(less, 0), 0, size * (less / (h + delta)))
 
 
 def decompose_pseudo_huber_by_delta(node: Node) -> Node:
@@ -199,8 +188,8 @@ def decompose_digamma_step(node: Node) -> Node:
         return total if n % 2 == 0 else -total
     low, high = x + steps, y + steps
     near = elementwise.less(elementwise.absolute(m), 0.5 * low)
-    log = elementwise.log(where(near, 1, high / low))
-    return total + where(near, elementwise.log1p(where(near, m / low, 0)), log)
+    log = elementwise.log(plain.where(near, 1, high / low))
+    return total + plain.where(near, elementwise.log1p(plain.where(near, m / low, 0)), log)
 
 
 def product_of_no_places(node: Node) -> Node | None:
@@ -223,7 +212,8 @@ def empty_without(size: Size, product: Node) -> Node | None:
     x, y = product.inputs
     places = x.type.shape[-1] * minimum(size, 1)
     return tensor.matmul(
-        take_range(x, x.type.ndim - 1, 0, places), take_range(y, y.type.ndim - 2, 0, places)
+        plain.take_range(x, x.type.ndim - 1, 0, places),
+        plain.take_range(y, y.type.ndim - 2, 0, places),
     )
 
 
@@ -258,17 +248,17 @@ def overlap_in_blocks(node: Node) -> Node | None:
         if d != 1 or not (0 < count * FEWER <= size if known else s >= FEWER):
             continue
         x = with_end(x, at, count * s)
-        x = reshape(x, (*x.type.shape[:at], count, s, *x.type.shape[at + 1 :]))
+        x = plain.reshape(x, (*x.type.shape[:at], count, s, *x.type.shape[at + 1 :]))
         order = [i for i in range(x.type.ndim) if i != at + 1]
         order.insert(axis + wide + 1, at + 1)
-        x = transpose(x, order)
+        x = plain.transpose(x, order)
         blocks = x.type.shape[axis + wide] + (count - 1)
         sizes, strides = [*attrs["sizes"]], [*attrs["strides"]]
         sizes[k], strides[k] = blocks, 1
         later = tuple([other + (other > axis) for other in axes])
         moved = {"axes": later, "sizes": tuple(sizes), "strides": tuple(strides)}
         y = tensor.overlap_add(x, **attrs | moved)
-        y = reshape(y, (*y.type.shape[:axis], blocks * s, *y.type.shape[axis + 2 :]))
+        y = plain.reshape(y, (*y.type.shape[:axis], blocks * s, *y.type.shape[axis + 2 :]))
         return with_end(y, axis, node.type.shape[axis])
     return None
 
@@ -282,7 +272,7 @@ def with_end(x: Node, axis: int, size: Size) -> Node:
     if not (isinstance(own, int) and isinstance(size, int) and size < own):
         shape[axis] = maximum(own, size)
         x = tensor.embed(x, shape=tuple(shape), starts=zeros, steps=(1,) * x.type.ndim)
-    return x if x.type.shape[axis] == size else take_range(x, axis, 0, size)
+    return x if x.type.shape[axis] == size else plain.take_range(x, axis, 0, size)
 
 
 DECOMPOSE: dict[Op, Rule] = {

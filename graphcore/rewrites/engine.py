@@ -15,7 +15,7 @@ from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
 from graphcore.ir.provenance import basename, state, user_line
-from graphcore.ir.trace import current_trace, rule_name
+from graphcore.ir.trace import current_trace, rule_name, without_modules
 from graphcore.ir.transform import former, settle_node, transform
 
 from .pattern import Pattern
@@ -286,4 +286,5 @@ def result_text(code: CodeType) -> str:
     last, end = max((line, column) for _, line, _, column in places)
     lines = [linecache.getline(code.co_filename, n).encode() for n in range(first, last + 1)]
     lines[-1] = lines[-1][:end]
-    return " ".join(b"".join([lines[0][start:], *lines[1:]]).decode().split()) or "..."
+    text = " ".join(b"".join([lines[0][start:], *lines[1:]]).decode().split())
+    return without_modules(text, code.co_filename) or "..."

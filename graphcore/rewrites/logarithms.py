@@ -15,39 +15,9 @@ from collections.abc import Callable
 from graphcore.analysis.values import is_real
 from graphcore.ir.node import Node, full_like, unwrap
 from graphcore.ir.op import Op
+from graphcore.ops import elementwise as e
 from graphcore.ops import leaf, tensor
-from graphcore.ops.elementwise import (
-    absolute,
-    add,
-    divide,
-    exp,
-    expm1,
-    less,
-    log,
-    log1p,
-    logaddexp,
-    multiply,
-    negative,
-    power,
-    reciprocal,
-    sqrt,
-    square,
-    subtract,
-    where,
-)
-from graphcore.ops.special import (
-    betainc,
-    betaincc,
-    erf,
-    erfc,
-    gammainc,
-    gammaincc,
-    log1mexp,
-    log_ndtr,
-    ndtr,
-    sigmoid,
-    softplus,
-)
+from graphcore.ops import special as s
 
 from . import plain
 from .engine import RuleSet
@@ -57,23 +27,23 @@ x, y, z, c = variables("x y z c")
 
 logarithms = RuleSet(
     [
-        (1 - P.ndtr(x), lambda x: ndtr(-x)),
-        (P.log1p(-P.ndtr(x)), lambda x: log_ndtr(-x)),
-        (1 - P.erf(x), lambda x: erfc(x)),
-        (1 - P.erfc(x), lambda x: erf(x)),
-        (1 + P.erf(x), lambda x: erfc(-x)),
-        (2 - P.erfc(x), lambda x: erfc(-x)),
-        (c + c * P.erf(x), lambda c, x: c * erfc(-x) if c.op is leaf.full else None),
-        (c - c * P.erf(x), lambda c, x: c * erfc(x) if c.op is leaf.full else None),
-        (1 - P.gammainc(x, y), lambda x, y: gammaincc(x, y)),
-        (1 - P.gammaincc(x, y), lambda x, y: gammainc(x, y)),
-        (1 - P.betainc(x, y, z), lambda x, y, z: betaincc(x, y, z)),
-        (1 - P.betaincc(x, y, z), lambda x, y, z: betainc(x, y, z)),
-        (0 + P.sigmoid(x), lambda x: sigmoid(x)),
-        (0 + P.ndtr(x), lambda x: ndtr(x)),
-        (0 + P.exp(x), lambda x: exp(x)),
-        (P.log(P.erfc(x) * 0.5), lambda x: log_ndtr(x * -math.sqrt(2))),
-        (P.log(P.erfc(x) / 2), lambda x: log_ndtr(x * -math.sqrt(2))),
+        (1 - P.ndtr(x), lambda x: s.ndtr(-x)),
+        (P.log1p(-P.ndtr(x)), lambda x: s.log_ndtr(-x)),
+        (1 - P.erf(x), lambda x: s.erfc(x)),
+        (1 - P.erfc(x), lambda x: s.erf(x)),
+        (1 + P.erf(x), lambda x: s.erfc(-x)),
+        (2 - P.erfc(x), lambda x: s.erfc(-x)),
+        (c + c * P.erf(x), lambda c, x: c * s.erfc(-x) if c.op is leaf.full else None),
+        (c - c * P.erf(x), lambda c, x: c * s.erfc(x) if c.op is leaf.full else None),
+        (1 - P.gammainc(x, y), lambda x, y: s.gammaincc(x, y)),
+        (1 - P.gammaincc(x, y), lambda x, y: s.gammainc(x, y)),
+        (1 - P.betainc(x, y, z), lambda x, y, z: s.betaincc(x, y, z)),
+        (1 - P.betaincc(x, y, z), lambda x, y, z: s.betainc(x, y, z)),
+        (0 + P.sigmoid(x), lambda x: s.sigmoid(x)),
+        (0 + P.ndtr(x), lambda x: s.ndtr(x)),
+        (0 + P.exp(x), lambda x: e.exp(x)),
+        (P.log(P.erfc(x) * 0.5), lambda x: s.log_ndtr(x * -math.sqrt(2))),
+        (P.log(P.erfc(x) / 2), lambda x: s.log_ndtr(x * -math.sqrt(2))),
     ]
 )
 
@@ -84,7 +54,7 @@ DEEP = 16
 def log_of(x: Node, depth: int = DEEP) -> Node | None:
     """The logarithm of a value that is known to be positive or 0, without overflow, if it is."""
     if is_known(x):
-        return log(x) if not is_negative(x) else None
+        return e.log(x) if not is_negative(x) else None
     if not depth or not is_real(x) or x.op not in LOGS:
         return None
     return LOGS[x.op](x, depth - 1)
@@ -114,8 +84,8 @@ def log_of_sum(x: Node, depth: int) -> Node | None:
         return None
     for one, other in ((0, 1), (1, 0)):
         if x.inputs[one].op is leaf.full and x.inputs[one].attrs["value"].is_(1):
-            return softplus(found[other])
-    return logaddexp(*found)
+            return s.softplus(found[other])
+    return e.logaddexp(*found)
 
 
 def log_of_product(x: Node, depth: int) -> Node | None:
@@ -123,14 +93,14 @@ def log_of_product(x: Node, depth: int) -> Node | None:
     if (found := logs_of(x, depth)) is None:
         return None
     a, b = found
-    return a + b if x.op is multiply else a - b
+    return a + b if x.op is e.multiply else a - b
 
 
 def log_of_choice(x: Node, depth: int) -> Node | None:
     """log(where(c, a, b)) = where(c, log(a), log(b))"""
     condition, *parts = x.inputs
     found = [found for y in parts if (found := log_of(y, depth)) is not None]
-    return where(condition, *found) if len(found) == 2 and not all(map(is_known, parts)) else None
+    return e.where(condition, *found) if len(found) == 2 and not all(map(is_known, parts)) else None
 
 
 def log_of_power(n: float) -> Callable[[Node, int], Node | None]:
@@ -158,37 +128,37 @@ def log_of_repeated(x: Node, depth: int) -> Node | None:
 def log_of_erfc(x: Node, depth: int) -> Node:
     """log(erfc(x)) = log(2) + log_ndtr(-sqrt(2) x), and log1p(-erf(x)) near 1 and above"""
     (y,) = x.inputs
-    small = less(x, full_like(x, 0.5))
-    tail = log_ndtr(y * -math.sqrt(2)) + math.log(2)
-    return where(small, tail, log1p(-plain.where(small, 0, erf(y))))
+    small = e.less(x, full_like(x, 0.5))
+    tail = s.log_ndtr(y * -math.sqrt(2)) + math.log(2)
+    return e.where(small, tail, e.log1p(-plain.where(small, 0, s.erf(y))))
 
 
 LOGS: dict[Op, Callable[[Node, int], Node | None]] = {
-    exp: lambda x, depth: x.inputs[0],
-    sigmoid: lambda x, depth: -softplus(-x.inputs[0]),
-    ndtr: lambda x, depth: log_ndtr(x.inputs[0]),
-    erfc: log_of_erfc,
+    e.exp: lambda x, depth: x.inputs[0],
+    s.sigmoid: lambda x, depth: -s.softplus(-x.inputs[0]),
+    s.ndtr: lambda x, depth: s.log_ndtr(x.inputs[0]),
+    s.erfc: log_of_erfc,
     tensor.softmax: lambda x, depth: tensor.log_softmax(x.inputs[0], axes=x.attrs["axes"]),
-    add: log_of_sum,
-    multiply: log_of_product,
-    divide: log_of_product,
-    where: log_of_choice,
-    square: log_of_power(2),
-    sqrt: log_of_power(0.5),
-    reciprocal: log_of_power(-1),
+    e.add: log_of_sum,
+    e.multiply: log_of_product,
+    e.divide: log_of_product,
+    e.where: log_of_choice,
+    e.square: log_of_power(2),
+    e.sqrt: log_of_power(0.5),
+    e.reciprocal: log_of_power(-1),
     tensor.sum_: log_of_total,
     tensor.expand: log_of_repeated,
 }
 """The logarithms of values made of positive ones."""
 
 
-@logarithms.on(log, under=LOGS)
+@logarithms.on(e.log, under=LOGS)
 def log_of_exponentials(node: Node) -> Node | None:
     """log(exp(x) + exp(y)) = logaddexp(x, y), and its kin"""
     return log_of(node.inputs[0])
 
 
-@logarithms.on(log, under=[subtract, expm1])
+@logarithms.on(e.log, under=[e.subtract, e.expm1])
 def log_of_difference(node: Node) -> Node | None:
     """log(a - b) = log(a) + log1mexp(log(b) - log(a)); that of 0 - 0 is -inf"""
     return difference(node.inputs[0])
@@ -196,15 +166,15 @@ def log_of_difference(node: Node) -> Node | None:
 
 def difference(x: Node) -> Node | None:
     """The logarithm of a difference of values made of exponentials; nan where it is below 0."""
-    if x.op is expm1 and is_real(x):
-        return x.inputs[0] + log1mexp(-x.inputs[0])
-    if x.op is not subtract or (found := logs_of(x, DEEP)) is None:
+    if x.op is e.expm1 and is_real(x):
+        return x.inputs[0] + s.log1mexp(-x.inputs[0])
+    if x.op is not e.subtract or (found := logs_of(x, DEEP)) is None:
         return None
     a, b = found
-    return a + log1mexp(b - plain.where(plain.equals(a, -math.inf), 0, a))
+    return a + s.log1mexp(b - plain.where(plain.equals(a, -math.inf), 0, a))
 
 
-@logarithms.on(log, under=[multiply, divide])
+@logarithms.on(e.log, under=[e.multiply, e.divide])
 def log_of_scaled(node: Node) -> Node | None:
     """log(exp(x) y) = x + log(y), as it has the sign of y; log(y / exp(x)) = log(y) - x"""
     (product,) = node.inputs
@@ -212,44 +182,44 @@ def log_of_scaled(node: Node) -> Node | None:
     of_a, of_b = ((None if is_known(y) else log_of(y)) or difference(y) for y in (a, b))
     if of_a is None and of_b is None:
         return None
-    of_a, of_b = of_a or log(a), of_b or log(b)
-    return of_a + of_b if product.op is multiply else of_a - of_b
+    of_a, of_b = of_a or e.log(a), of_b or e.log(b)
+    return of_a + of_b if product.op is e.multiply else of_a - of_b
 
 
-@logarithms.on(log1p, under=[negative, *LOGS])
+@logarithms.on(e.log1p, under=[e.negative, *LOGS])
 def log1p_of_exponentials(node: Node) -> Node | None:
     """log(1 + a) = softplus(log(a)), and log(1 - a) = log1mexp(log(a))"""
     (x,) = node.inputs
-    part = unwrap(x, negative)
+    part = unwrap(x, e.negative)
     found = None if is_known(part) else log_of(part)
     if found is None:
         return None
-    return softplus(found) if part is x else log1mexp(found)
+    return s.softplus(found) if part is x else s.log1mexp(found)
 
 
-@logarithms.on(divide, under=[add])
+@logarithms.on(e.divide, under=[e.add])
 def share_of_exponentials(node: Node) -> Node | None:
     """a / (a + b) = sigmoid(log(a) - log(b))"""
     part, total = node.inputs
-    if total.op is not add or part not in total.inputs:
+    if total.op is not e.add or part not in total.inputs:
         return None
     a, b = total.inputs if part is total.inputs[0] else total.inputs[::-1]
     if is_known(a) and is_known(b):
         return None
     of_a, of_b = log_of(a), log_of(b)
-    return None if of_a is None or of_b is None else sigmoid(of_a - of_b)
+    return None if of_a is None or of_b is None else s.sigmoid(of_a - of_b)
 
 
 COMPLEMENTS: dict[Op, Op] = {
-    gammainc: gammaincc,
-    gammaincc: gammainc,
-    betainc: betaincc,
-    betaincc: betainc,
+    s.gammainc: s.gammaincc,
+    s.gammaincc: s.gammainc,
+    s.betainc: s.betaincc,
+    s.betaincc: s.betainc,
 }
 """Functions from 0 to 1, and what 1 less than them is."""
 
 
-@logarithms.on(log, under=COMPLEMENTS)
+@logarithms.on(e.log, under=COMPLEMENTS)
 def log_of_probability(node: Node) -> Node | None:
     """log(p) = log1p(-q) for a probability near 1, with q = 1 - p"""
     (p,) = node.inputs
@@ -258,38 +228,38 @@ def log_of_probability(node: Node) -> Node | None:
     )
 
 
-@logarithms.on(log, under=[erf])
+@logarithms.on(e.log, under=[s.erf])
 def log_of_erf(node: Node) -> Node | None:
     """log(erf(x)) = log1mexp(log(erfc(x)))"""
     (x,) = node.inputs
-    return log1mexp(log(erfc(x.inputs[0]))) if is_real(x) and x.op is erf else None
+    return s.log1mexp(e.log(s.erfc(x.inputs[0]))) if is_real(x) and x.op is s.erf else None
 
 
-@logarithms.on(log1p, under=[negative])
+@logarithms.on(e.log1p, under=[e.negative])
 def log_of_complement(node: Node) -> Node | None:
     """log1p(-p) = log(q) for a probability near 1, with q = 1 - p"""
     (q,) = node.inputs[0].inputs
-    if q.op is erf:
-        return log(erfc(q.inputs[0]))
-    return log(Node(COMPLEMENTS[q.op], q.inputs, q.attrs)) if q.op in COMPLEMENTS else None
+    if q.op is s.erf:
+        return e.log(s.erfc(q.inputs[0]))
+    return e.log(Node(COMPLEMENTS[q.op], q.inputs, q.attrs)) if q.op in COMPLEMENTS else None
 
 
 def accurate_log(p: Node, q: Node) -> Node:
     """log(p) for p + q = 1, from the smaller of both."""
-    small = less(p, full_like(p, 0.5))
-    return where(small, log(plain.where(small, p, 1)), log1p(-plain.where(small, 0, q)))
+    small = e.less(p, full_like(p, 0.5))
+    return e.where(small, e.log(plain.where(small, p, 1)), e.log1p(-plain.where(small, 0, q)))
 
 
-@logarithms.on(log, under=[square, absolute, power, multiply])
+@logarithms.on(e.log, under=[e.square, e.absolute, e.power, e.multiply])
 def log_of_power_of_product(node: Node) -> Node | None:
     """log(prod(x)^n) = n sum(log|x|) for even n, and log|prod(x)| = sum(log|x|)"""
     (x,) = node.inputs
     base, n = x.inputs[0], x.inputs[-1]
     if base.op is not tensor.prod or not is_real(base):
         return None
-    times = {square: 2.0, absolute: 1.0, multiply: 2.0 if base is n else 0.0}.get(x.op, 0.0)
-    if x.op is power and n.op is leaf.full:
+    times = {e.square: 2.0, e.absolute: 1.0, e.multiply: 2.0 if base is n else 0.0}.get(x.op, 0.0)
+    if x.op is e.power and n.op is leaf.full:
         times = n.attrs["value"].item()
-    even = x.op is absolute or (times and times % 2 == 0)
-    total = tensor.sum_(log(absolute(base.inputs[0])), axes=(base.attrs["axis"],))
+    even = x.op is e.absolute or (times and times % 2 == 0)
+    total = tensor.sum_(e.log(e.absolute(base.inputs[0])), axes=(base.attrs["axis"],))
     return total * times if even else None

@@ -13,30 +13,9 @@ from graphcore.ir.graph import Graph
 from graphcore.ir.names import Hidden
 from graphcore.ir.node import Node, full_like
 from graphcore.ops import control, leaf, tensor
-from graphcore.ops.elementwise import (
-    absolute,
-    ceil,
-    exp,
-    exp2,
-    isfinite,
-    less,
-    log2,
-    logical_and,
-    logical_or,
-    maximum,
-)
+from graphcore.ops import elementwise as e
 
-from .matrices import (
-    below,
-    columns,
-    diagonal,
-    expand_last,
-    eye_like,
-    largest,
-    matmul,
-    on_diagonal,
-    t,
-)
+from . import matrices
 from .plain import cast, equals, expand_to, full, sum_over, where
 
 POWERS, BLOCKS = 5, 4
@@ -56,19 +35,19 @@ def decompose_expm(node: Node) -> Node:
     that none overflows, they are those of a matrix b of size 1.
     """
     (a,) = node.inputs
-    exponent = if_finite(positive(ceil(log2(norm(a)))))
+    exponent = if_finite(positive(e.ceil(e.log2(norm(a)))))
     powers = [a * power_of_two(-exponent, a)]
     for k in range(1, POWERS):
-        powers.append(matmul(powers[k // 2], powers[k - 1 - k // 2]))
-    size = reduce(maximum, [norm(powers[k - 1]) ** (1 / k) for k in (POWERS - 1, POWERS)])
+        powers.append(matrices.matmul(powers[k // 2], powers[k - 1 - k // 2]))
+    size = reduce(e.maximum, [norm(powers[k - 1]) ** (1 / k) for k in (POWERS - 1, POWERS)])
     most = np.finfo(size.type.dtype).maxexp // ROOTS
-    halvings = maximum(ceil(exponent + log2(size / LIMIT)), exponent - most)
+    halvings = e.maximum(e.ceil(exponent + e.log2(size / LIMIT)), exponent - most)
     halvings = if_finite(positive(halvings))
     scale = power_of_two(exponent - halvings, a)
-    powers = [eye_like(a), *[x * scale**k for k, x in enumerate(powers, 1)]]
+    powers = [matrices.eye_like(a), *[x * scale**k for k, x in enumerate(powers, 1)]]
     total = terms(POWERS * (BLOCKS - 1), powers)
     for block in reversed(range(BLOCKS - 1)):
-        total = matmul(total, powers[-1]) + terms(POWERS * block, powers[:-1])
+        total = matrices.matmul(total, powers[-1]) + terms(POWERS * block, powers[:-1])
     return squared(total, powers[1], cast(halvings, INT))
 
 
@@ -79,22 +58,22 @@ def terms(first: int, powers: list[Node]) -> Node:
 
 def if_finite(x: Node) -> Node:
     """`x`, and 0 in place of nan and infinity."""
-    return where(isfinite(x), x, 0)
+    return where(e.isfinite(x), x, 0)
 
 
 def positive(x: Node) -> Node:
     """max(x, 0)"""
-    return maximum(x, full_like(x, 0))
+    return e.maximum(x, full_like(x, 0))
 
 
 def norm(a: Node) -> Node:
     """The largest sum of magnitudes of a column."""
-    return largest(sum_over(absolute(a), (a.type.ndim - 2,)))
+    return matrices.largest(sum_over(e.absolute(a), (a.type.ndim - 2,)))
 
 
 def power_of_two(exponent: Node, like: Node) -> Node:
     """2^exponent for all elements of each matrix of `like`."""
-    return expand_last(cast(exp2(exponent), like.type.dtype), like.type.shape)
+    return matrices.expand_last(cast(e.exp2(exponent), like.type.dtype), like.type.shape)
 
 
 def squared(total: Node, x: Node, times: Node) -> Node:
@@ -102,22 +81,22 @@ def squared(total: Node, x: Node, times: Node) -> Node:
 
     Where x is triangular its diagonal has exponentials of its own, which squares would round.
     """
-    batch, exact = range(times.type.ndim), logical_and(on_diagonal(x), is_triangular(x))
+    batch, exact = range(times.type.ndim), e.logical_and(matrices.on_diagonal(x), is_triangular(x))
 
     def settled(y: Node, own: Node, exact: Node) -> Node:
-        return where(exact, columns(exp(own), y), y)
+        return where(exact, matrices.columns(e.exp(own), y), y)
 
     most = tensor.max_(times, axes=tuple(batch)) if batch else times
-    own = diagonal(x)
+    own = matrices.diagonal(x)
     operands = full(0, INT), settled(total, own, exact), own, exact, times, most
     params = [leaf.param(Hidden(f"operand{i}"), x.type) for i, x in enumerate(operands)]
     step, y, own, exact, times, most = params
-    square = settled(matmul(y, y), 2 * own, exact)
+    square = settled(matrices.matmul(y, y), 2 * own, exact)
     if batch:
-        going = less(expand_to(step, times.type.shape), times)
-        square = where(expand_last(going, y.type.shape), square, y)
+        going = e.less(expand_to(step, times.type.shape), times)
+        square = where(matrices.expand_last(going, y.type.shape), square, y)
     body = Graph(tuple(params), (step + 1, square, 2 * own))
-    ends = Graph(tuple(params), (less(step, most),))
+    ends = Graph(tuple(params), (e.less(step, most),))
     return control.while_loop(*operands, predicate=ends, body=body, carries=3, trips=None)[1]
 
 
@@ -125,6 +104,7 @@ def is_triangular(x: Node) -> Node:
     """Whether there are only zeros above or below the diagonal, for all elements of a matrix."""
     zero, axes = equals(x, 0), (x.type.ndim - 2, x.type.ndim - 1)
     lower, upper = [
-        tensor.all_(logical_or(zero, side), axes=axes) for side in (below(x), t(below(x)))
+        tensor.all_(e.logical_or(zero, side), axes=axes)
+        for side in (matrices.below(x), matrices.t(matrices.below(x)))
     ]
-    return expand_last(logical_or(lower, upper), x.type.shape)
+    return matrices.expand_last(e.logical_or(lower, upper), x.type.shape)

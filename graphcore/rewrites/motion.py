@@ -14,21 +14,9 @@ from graphcore.ir.axes import Along, How, Joins, Pointwise, Ranges, Reduces, Sou
 from graphcore.ir.node import Attrs, Node
 from graphcore.ir.sizes import Shape, Size, count, lower_bound, same
 from graphcore.ops import leaf
+from graphcore.ops import tensor as t
 from graphcore.ops.elementwise import add, negative
 from graphcore.ops.leaf import iota
-from graphcore.ops.tensor import (
-    concat,
-    embed,
-    expand,
-    overwrite,
-    reshape,
-    scatter,
-    scatter_add,
-    slice_,
-    sum_,
-    transpose,
-    windows,
-)
 
 from . import plain
 from .engine import RuleSet
@@ -37,12 +25,12 @@ from .plain import Axes, other_axes, refill, times
 motion = RuleSet()
 
 
-@motion.on(Pointwise, Reduces, Along, Joins, Ranges, under=[expand])
+@motion.on(Pointwise, Reduces, Along, Joins, Ranges, under=[t.expand])
 def repeat_later(node: Node) -> Node | None:
     """f(expand(x), expand(y), c) = expand(f(x, y, c)), over batch axes that all of them repeat"""
     common: set[int] | None = None
     for x in node.inputs:
-        if x.op is expand:
+        if x.op is t.expand:
             common = set(x.attrs["axes"]) if common is None else common & set(x.attrs["axes"])
         elif x.op is not leaf.full:
             return None
@@ -71,14 +59,14 @@ def less_repeated(x: Node, axes: Collection[int]) -> Node:
     return plain.expand(x.inputs[0], repeated, shape)
 
 
-@motion.on(Pointwise, under=[transpose, windows])
+@motion.on(Pointwise, under=[t.transpose, t.windows])
 def view_later(node: Node) -> Node | None:
     """f(view(x), view(y), c) = view(f(x, y, c)), of transposes, and of windows without gaps"""
     view, *others = [x for x in node.inputs if x.op is not leaf.full]
     if any(x.op is not view.op or x.attrs != view.attrs for x in others):
         return None
     shape, attrs = view.inputs[0].type.shape, view.attrs
-    if view.op is windows:
+    if view.op is t.windows:
         steps = zip(attrs["sizes"], attrs["strides"], strict=True)
         if any((lower_bound(size) or 0) < stride for size, stride in steps):
             return None
@@ -88,21 +76,21 @@ def view_later(node: Node) -> Node | None:
     return Node(view.op, (node.with_inputs(*operands),), attrs)
 
 
-@motion.on(expand, reshape, transpose, slice_, windows, under=[leaf.full])
+@motion.on(t.expand, t.reshape, t.transpose, t.slice_, t.windows, under=[leaf.full])
 def view_of_full(node: Node) -> Node | None:
     """view(c) = c"""
     return refill(node.inputs[0], node.type.shape)
 
 
-@motion.on(transpose)
+@motion.on(t.transpose)
 def transpose_of_view(node: Node) -> Node | None:
     """transpose(transpose(x, p), q) = transpose(x, p[q]); transpose(expand(x)) = expand(x)"""
     (x,), perm = node.inputs, node.attrs["perm"]
     if perm == tuple(range(len(perm))):
         return x
-    if x.op is transpose:
+    if x.op is t.transpose:
         return plain.transpose(x.inputs[0], [x.attrs["perm"][axis] for axis in perm])
-    if x.op is expand:
+    if x.op is t.expand:
         kept = other_axes(x.attrs["axes"], len(perm))
         new = [i for i, axis in enumerate(perm) if axis in x.attrs["axes"]]
         inner = plain.transpose(x.inputs[0], [kept.index(axis) for axis in perm if axis in kept])
@@ -110,13 +98,13 @@ def transpose_of_view(node: Node) -> Node | None:
     return None
 
 
-@motion.on(expand)
+@motion.on(t.expand)
 def expand_of_expand(node: Node) -> Node | None:
     """expand(expand(x)) = expand(x), over the axes of both"""
     (x,), axes = node.inputs, node.attrs["axes"]
     if not axes:
         return x
-    if x.op is expand:
+    if x.op is t.expand:
         kept = other_axes(axes, node.type.ndim)
         return plain.expand(
             x.inputs[0], {*axes, *(kept[axis] for axis in x.attrs["axes"])}, node.type.shape
@@ -124,16 +112,16 @@ def expand_of_expand(node: Node) -> Node | None:
     return None
 
 
-@motion.on(reshape)
+@motion.on(t.reshape)
 def reshape_of_reshape(node: Node) -> Node | None:
     """reshape(reshape(x)) = reshape(x), and none where the shape is the same"""
     (x,), shape = node.inputs, node.attrs["shape"]
-    if x.op is reshape:
+    if x.op is t.reshape:
         return plain.reshape(x.inputs[0], shape)
     return x if x.type.shape == shape else None
 
 
-@motion.on(reshape, under=[expand])
+@motion.on(t.reshape, under=[t.expand])
 def reshape_of_expand(node: Node) -> Node | None:
     """reshape(expand(x)) = expand(reshape(x)), if no axis that is new is merged with one of x"""
     (x,) = node.inputs
@@ -150,7 +138,7 @@ def reshape_of_expand(node: Node) -> Node | None:
     return plain.expand(plain.reshape(x.inputs[0], shape), repeated, node.type.shape)
 
 
-@motion.on(reshape, under=[transpose])
+@motion.on(t.reshape, under=[t.transpose])
 def reshape_of_transpose(node: Node) -> Node | None:
     """reshape(transpose(x)) = transpose(reshape(x)), if axes that are merged stood together in x"""
     (x,) = node.inputs
@@ -187,15 +175,15 @@ def factors(source: Shape, target: Shape) -> list[tuple[list[int], list[int]]] |
     return runs
 
 
-@motion.on(slice_)
+@motion.on(t.slice_)
 def slice_of_slice(node: Node) -> Node | None:
     """slice(x, everything) = x; slice(slice(x)) is one slice"""
     (x,), attrs = node.inputs, node.attrs
     starts, steps = attrs["starts"], attrs["steps"]
     if node.type.shape == x.type.shape and not any(start != 0 for start in starts):
         return x if all(step == 1 for step in steps) else None
-    if x.op is slice_:
-        return slice_(x.inputs[0], sizes=attrs["sizes"], **ranges_of(x, node))
+    if x.op is t.slice_:
+        return t.slice_(x.inputs[0], sizes=attrs["sizes"], **ranges_of(x, node))
     return None
 
 
@@ -206,7 +194,7 @@ def ranges_of(a: Node, b: Node) -> dict[str, Axes]:
     return {"starts": starts, "steps": steps}
 
 
-@motion.on(concat, under=[leaf.full])
+@motion.on(t.concat, under=[leaf.full])
 def concat_of_zeros(node: Node) -> Node | None:
     """concat(0, x, 0) = embed(x)"""
     axis = node.attrs["axis"]
@@ -217,21 +205,21 @@ def concat_of_zeros(node: Node) -> Node | None:
     starts: list[Size] = [0] * x.type.ndim
     for before in node.inputs[: node.inputs.index(x)]:
         starts[axis] = starts[axis] + before.type.shape[axis]
-    return embed(x, shape=node.type.shape, starts=tuple(starts), steps=(1,) * x.type.ndim)
+    return t.embed(x, shape=node.type.shape, starts=tuple(starts), steps=(1,) * x.type.ndim)
 
 
-@motion.on(embed)
+@motion.on(t.embed)
 def embed_of_view(node: Node) -> Node | None:
     """embed(x) = slice(x), if that is as large; embed(embed(x)) is one embed"""
     (x,), attrs = node.inputs, node.attrs
     if x.type.shape == node.type.shape:  # every place is taken, forwards or backwards
-        return slice_(x, starts=attrs["starts"], sizes=x.type.shape, steps=attrs["steps"])
-    if x.op is not embed:
+        return t.slice_(x, starts=attrs["starts"], sizes=x.type.shape, steps=attrs["steps"])
+    if x.op is not t.embed:
         return None
-    return embed(x.inputs[0], shape=node.type.shape, **ranges_of(node, x))
+    return t.embed(x.inputs[0], shape=node.type.shape, **ranges_of(node, x))
 
 
-@motion.on(slice_, under=[overwrite])
+@motion.on(t.slice_, under=[t.overwrite])
 def slice_of_overwrite(node: Node) -> Node | None:
     """slice(overwrite(x, u)) = u, at the same places"""
     (x,) = node.inputs
@@ -240,14 +228,14 @@ def slice_of_overwrite(node: Node) -> Node | None:
     return part if same_places and part.type.shape == node.type.shape else None
 
 
-@motion.on(overwrite)
+@motion.on(t.overwrite)
 def overwrite_of_all(node: Node) -> Node | None:
     """overwrite(x, u) = slice(u), if u is as large; overwrite(overwrite(x, u), v) has v alone"""
     (x, part), attrs = node.inputs, node.attrs
     if part.type.shape == node.type.shape:  # every place is taken, forwards or backwards
-        return slice_(part, sizes=part.type.shape, **attrs)
-    if x.op is overwrite and x.attrs == attrs and x.inputs[1].type.shape == part.type.shape:
-        return overwrite(x.inputs[0], part, **attrs)
+        return t.slice_(part, sizes=part.type.shape, **attrs)
+    if x.op is t.overwrite and x.attrs == attrs and x.inputs[1].type.shape == part.type.shape:
+        return t.overwrite(x.inputs[0], part, **attrs)
     return None
 
 
@@ -255,7 +243,7 @@ MANY = 64
 """Parts that a concat takes in, and terms that a sum is looked through: chains stay linear."""
 
 
-@motion.on(add, under=[embed])
+@motion.on(add, under=[t.embed])
 def embeds_put_together(node: Node) -> Node | None:
     """embed(x) + embed(y) + ... = embed(concat(x, y, ...)), if each goes on where another ends"""
     parts = embedded_terms(node)
@@ -279,7 +267,7 @@ def embeds_put_together(node: Node) -> Node | None:
         return None
     starts = parts[0].attrs["starts"]
     starts = (*starts[:axis], start, *starts[axis + 1 :])
-    return embed(concat(*order, axis=axis), shape=node.type.shape, starts=starts, steps=steps)
+    return t.embed(t.concat(*order, axis=axis), shape=node.type.shape, starts=starts, steps=steps)
 
 
 def embedded_terms(node: Node) -> list[Node]:
@@ -288,7 +276,7 @@ def embedded_terms(node: Node) -> list[Node]:
     stack = list(node.inputs)
     while stack:
         x = stack.pop()
-        if x.op is embed and len(found) < MANY:
+        if x.op is t.embed and len(found) < MANY:
             found.append(x)
         elif x.op is add:
             stack.extend(x.inputs)
@@ -297,40 +285,40 @@ def embedded_terms(node: Node) -> list[Node]:
     return found
 
 
-@motion.on(concat, under=[concat])
+@motion.on(t.concat, under=[t.concat])
 def concat_of_concat(node: Node) -> Node | None:
     """concat(concat(x, y), z) = concat(x, y, z)"""
     axis = node.attrs["axis"]
     parts = [
         part
         for x in node.inputs
-        for part in (x.inputs if x.op is concat and x.attrs["axis"] == axis else (x,))
+        for part in (x.inputs if x.op is t.concat and x.attrs["axis"] == axis else (x,))
     ]
-    return concat(*parts, axis=axis) if len(node.inputs) < len(parts) <= MANY else None
+    return t.concat(*parts, axis=axis) if len(node.inputs) < len(parts) <= MANY else None
 
 
-@motion.on(sum_)
+@motion.on(t.sum_)
 def sum_of_view(node: Node) -> Node | None:
     """sum(expand(x)) = count * x; sum(sum(x)) is one; sum(one place) = x"""
     (x,), axes = node.inputs, node.attrs["axes"]
     if all(x.type.shape[axis] == 1 for axis in axes):
         return plain.cast(plain.reshape(x, node.type.shape), node.type.dtype)
-    if x.op is sum_:
+    if x.op is t.sum_:
         kept = other_axes(x.attrs["axes"], x.inputs[0].type.ndim)
-        return sum_(
+        return t.sum_(
             x.inputs[0], axes=tuple(sorted((*x.attrs["axes"], *(kept[axis] for axis in axes))))
         )
-    if x.op in (expand, leaf.full):  # all that is repeated is summed: the rest has moved outside
+    if x.op in (t.expand, leaf.full):  # all that is repeated is summed: the rest has moved outside
         new = x.attrs.get("axes", axes)
         rest = [new_place(axis, new) for axis in axes if axis not in new]
         inner = plain.sum_over(less_repeated(x, new), rest)
         return times(inner, count(x.type.shape[axis] for axis in new))
     if x.op is negative:
-        return -sum_(x.inputs[0], axes=axes)
+        return -t.sum_(x.inputs[0], axes=axes)
     return None
 
 
-@motion.on(Reduces, under=[transpose])
+@motion.on(Reduces, under=[t.transpose])
 def reduction_of_transpose(node: Node) -> Node:
     """max(transpose(x)) = transpose(max(x)), over the axes as they stood"""
     (x,) = node.inputs
@@ -355,7 +343,7 @@ def in_order(node: Node, operands: Sequence[Node], perm: Sequence[int]) -> Node:
     return plain.transpose(new, [order.index(axis) for axis in kept])
 
 
-@motion.on(sum_, under=[scatter])
+@motion.on(t.sum_, under=[t.scatter])
 def sum_of_scatter(node: Node) -> Node | None:
     """sum(scatter(u, i, 0, 1, 2, ...)) over the axis of i = u: each value lands in its own row"""
     (x,), axes = node.inputs, node.attrs["axes"]
@@ -378,12 +366,12 @@ def sum_of_scatter(node: Node) -> Node | None:
     return plain.transpose(updates, [order[axis] for axis in kept])
 
 
-@motion.on(scatter_add, under=[leaf.full])
+@motion.on(t.scatter_add, under=[leaf.full])
 def scatter_to_zeros(node: Node) -> Node | None:
     """scatter_add(0, u, i) = scatter(u, i)"""
     x, *given = node.inputs
     return (
-        scatter(*given, axes=node.attrs["axes"], shape=node.type.shape)
+        t.scatter(*given, axes=node.attrs["axes"], shape=node.type.shape)
         if is_positive_zero(x)
         else None
     )
@@ -391,7 +379,7 @@ def scatter_to_zeros(node: Node) -> Node | None:
 
 def unexpand(x: Node) -> tuple[Node, int]:
     """The vector that `x` repeats along all other axes, and its axis; else `x` itself."""
-    if x.op is not expand:
+    if x.op is not t.expand:
         return x, 0
     (place, *more) = other_axes(x.attrs["axes"], x.type.ndim) or [0]
     return (x if more else x.inputs[0]), place

@@ -10,26 +10,8 @@ import math
 
 from graphcore.analysis.values import is_real, is_zero
 from graphcore.ir.node import Node
+from graphcore.ops import elementwise as e
 from graphcore.ops import tensor
-from graphcore.ops.elementwise import (
-    absolute,
-    divide,
-    equal,
-    exp,
-    expm1,
-    imag,
-    isinf,
-    log,
-    log1p,
-    logical_and,
-    multiply,
-    real,
-    sign,
-    sqrt,
-    square,
-    subtract,
-)
-from graphcore.ops.elementwise import where as where_
 from graphcore.ops.special import log1mexp, sigmoid, softplus
 
 from .engine import RuleSet
@@ -41,9 +23,9 @@ from .plain import cast, equals, nonzero, where
 
 stabilise = RuleSet(
     [
-        (P.log(1 + x), lambda x: log1p(x)),
-        (P.log(1 - x), lambda x: log1p(-x)),
-        (P.exp(x) - 1, lambda x: expm1(x)),
+        (P.log(1 + x), lambda x: e.log1p(x)),
+        (P.log(1 - x), lambda x: e.log1p(-x)),
+        (P.exp(x) - 1, lambda x: e.expm1(x)),
         (P.log(P.exp(x)), lambda x: x if is_real(x) else None),
         (P.log1p(P.exp(x)), lambda x: softplus(x) if is_real(x) else None),
         (P.log1p(-P.exp(x)), lambda x: log1mexp(x) if is_real(x) else None),
@@ -53,13 +35,13 @@ stabilise = RuleSet(
         (P.log1p(-P.sigmoid(x)), lambda x: -softplus(x) if is_real(x) else None),
         (1 - P.sigmoid(x), lambda x: sigmoid(-x)),
         (1 / (1 + P.exp(x)), lambda x: sigmoid(-x) if is_real(x) else None),
-        (P.sqrt(x * x), lambda x: absolute(x) if is_real(x) else None),
-        (P.sqrt(P.square(x)), lambda x: absolute(x) if is_real(x) else None),
+        (P.sqrt(x * x), lambda x: e.absolute(x) if is_real(x) else None),
+        (P.sqrt(P.square(x)), lambda x: e.absolute(x) if is_real(x) else None),
     ]
 )
 
 
-@stabilise.on(sign)
+@stabilise.on(e.sign)
 def sign_of_complex(node: Node) -> Node | None:
     """sign(x) = x / |x| of a complex x, and 0 at 0: it turns with x, a real one does not
 
@@ -69,54 +51,54 @@ def sign_of_complex(node: Node) -> Node | None:
     dtype = x.type.dtype
     if dtype.kind != "c":
         return None
-    parts = [real(x), imag(x)]
-    ends = [cast(where(isinf(part), sign(part), 0), dtype) for part in parts]
+    parts = [e.real(x), e.imag(x)]
+    ends = [cast(where(e.isinf(part), e.sign(part), 0), dtype) for part in parts]
     end = where(
-        logical_and(*map(isinf, parts)), complex(math.nan, math.nan), ends[0] + 1j * ends[1]
+        e.logical_and(*map(e.isinf, parts)), complex(math.nan, math.nan), ends[0] + 1j * ends[1]
     )
-    size = absolute(x)
+    size = e.absolute(x)
     inner = x / nonzero(cast(size, dtype))
-    return where(equals(x, 0), 0, where(isinf(size), end, inner))
+    return where(equals(x, 0), 0, where(e.isinf(size), end, inner))
 
 
-@stabilise.on(log, under=[tensor.sum_])
+@stabilise.on(e.log, under=[tensor.sum_])
 def log_of_sum_of_exponentials(node: Node) -> Node | None:
     """log(sum(exp(x))) = logsumexp(x)"""
     match node:
-        case Node(_, [Node(tensor.sum_, [Node(op, [x])], {"axes": axes})]) if op is exp:
+        case Node(_, [Node(tensor.sum_, [Node(op, [x])], {"axes": axes})]) if op is e.exp:
             return tensor.logsumexp(x, axes=axes) if is_real(x) else None
     return None
 
 
-@stabilise.on(divide, under=[exp])
+@stabilise.on(e.divide, under=[e.exp])
 def quotient_of_exponentials(node: Node) -> Node | None:
     """exp(x) / sum(exp(x)) = softmax(x)"""
     match node.inputs:
         case [
-            Node(op, [x]) as e,
+            Node(op, [x]) as top,
             Node(tensor.expand, [Node(tensor.sum_, [total], {"axes": axes})]),
         ]:
             repeated = node.inputs[1].attrs["axes"]
-            if op is exp and total is e and axes == repeated and is_real(x):
+            if op is e.exp and total is top and axes == repeated and is_real(x):
                 return tensor.softmax(x, axes=axes)
     return None
 
 
-@stabilise.on(log, under=[tensor.softmax])
+@stabilise.on(e.log, under=[tensor.softmax])
 def log_of_softmax(node: Node) -> Node | None:
     """log(softmax(x)) = log_softmax(x)"""
     (p,) = node.inputs
     return tensor.log_softmax(p.inputs[0], axes=p.attrs["axes"])
 
 
-@stabilise.on(exp, under=[tensor.log_softmax])
+@stabilise.on(e.exp, under=[tensor.log_softmax])
 def exponential_of_log_softmax(node: Node) -> Node | None:
     """exp(log_softmax(x)) = softmax(x)"""
     (p,) = node.inputs
     return tensor.softmax(p.inputs[0], axes=p.attrs["axes"])
 
 
-@stabilise.on(subtract, under=[tensor.expand])
+@stabilise.on(e.subtract, under=[tensor.expand])
 def less_logsumexp(node: Node) -> Node | None:
     """x - logsumexp(x) = log_softmax(x)"""
     match node.inputs:
@@ -131,22 +113,22 @@ def square_of_root(x: Node) -> Node | None:
         case Node(
             choice, [Node(same, [v, zero]) as none, out, Node(root, [Node(_, [also, _, w])])]
         ):
-            if (choice, same, root) == (where_, equal, sqrt) and none is also and v is w:
+            if (choice, same, root) == (e.where, e.equal, e.sqrt) and none is also and v is w:
                 return v if is_zero(zero) and is_zero(out) else None
-        case Node(op, [y, z]) if op is multiply or op is divide:
+        case Node(op, [y, z]) if op is e.multiply or op is e.divide:
             of_y, of_z = square_of_root(y), square_of_root(z)
             if of_y is not None or of_z is not None:
-                return x.with_inputs(of_y or square(y), of_z or square(z))
+                return x.with_inputs(of_y or e.square(y), of_z or e.square(z))
     return None
 
 
-@stabilise.on(square, under=[where_, multiply, divide])
+@stabilise.on(e.square, under=[e.where, e.multiply, e.divide])
 def square_of_deviation(node: Node) -> Node | None:
     """std(x)^2 = var(x), and so with factors: it has no kink where it is 0"""
     return square_of_root(node.inputs[0])
 
 
-@stabilise.on(multiply, under=[where_, multiply, divide])
+@stabilise.on(e.multiply, under=[e.where, e.multiply, e.divide])
 def product_of_deviations(node: Node) -> Node | None:
     """std(x) std(x) = var(x)"""
     x, y = node.inputs

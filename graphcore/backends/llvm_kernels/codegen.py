@@ -12,6 +12,7 @@ from graphcore.ir.sizes import Shape, count
 from graphcore.ops import leaf
 from graphcore.ops import tensor as t
 
+from . import nests
 from .arithmetic import SCALAR
 from .axes import is_by_parts
 from .builder import TRUE, WIDTH, Value
@@ -19,16 +20,6 @@ from .chainwise import some_rows_at_a_time
 from .columns import in_tiles
 from .loops import CONTROL
 from .matvecs import product_by_routine, products_in_one_walk
-from .nests import (
-    Check,
-    Nest,
-    Step,
-    first_of,
-    is_transposed,
-    reduces,
-    runs_along_memory,
-    walked,
-)
 from .overwriting import in_results, overwriting
 from .places import At, counts_through, is_register
 from .planning import best_plan
@@ -71,7 +62,7 @@ class GraphWriter(Writer):
         for at, step in enumerate(planned.steps):
             before = self.b.note
             if self.b.note_of is not None:
-                self.b.note = self.b.note_of(first_of(step))
+                self.b.note = self.b.note_of(nests.first_of(step))
             self.step(step, homes)
             self.b.note = before
             if not keep:
@@ -85,11 +76,11 @@ class GraphWriter(Writer):
             self.release([*self.taken])
             self.program.sizes = self.around  # sizes that loops find are unknown around a body
 
-    def step(self, step: Step, homes: Homes) -> None:
+    def step(self, step: nests.Step, homes: Homes) -> None:
         """One step of a graph."""
-        if isinstance(step, Check):
+        if isinstance(step, nests.Check):
             self.check(step.node, step.node.inputs[0])
-        elif isinstance(step, Nest):
+        elif isinstance(step, nests.Nest):
             if is_by_parts(step.roots[0]):
                 by_parts(self, step.roots, homes)
             else:
@@ -116,8 +107,8 @@ class GraphWriter(Writer):
         with self.abreast(*numbers):
             together(p, [(root, ()) for root in numbers], TRUE)
         for root in [root for root in roots if root not in p.numbers]:
-            if is_register(root.type) and not (runs_along_memory(root) and root.type.shape):
-                with self.abreast(root) if reduces(root) else nullcontext():
+            if is_register(root.type) and not (nests.runs_along_memory(root) and root.type.shape):
+                with self.abreast(root) if nests.reduces(root) else nullcontext():
                     p.numbers[root] = self.number(root)
                 self.copy(root, homes.get(root, ()))
             else:
@@ -133,8 +124,8 @@ class GraphWriter(Writer):
         def put(indices: Sequence[Sequence[At]], mask: Value, tiled: bool) -> None:
             together(p, every(rest, indices), mask)
             for places, root in zip(indices, rest, strict=True):
-                below = walked(root)
-                transposed, counted = is_transposed(root), below is not root
+                below = nests.walked(root)
+                transposed, counted = nests.is_transposed(root), below is not root
                 shape = tuple([p.size(n) for n in below.type.shape])
                 values: list[tuple[At, Value]] = []
                 for index in places:
@@ -150,14 +141,14 @@ class GraphWriter(Writer):
                     else:
                         store_all(p, into, values, mask)
 
-        shapes = [walked(root).type.shape for root in rest]
+        shapes = [nests.walked(root).type.shape for root in rest]
         counts: list[Shape] = [(count(shape),) for shape in shapes]
         if len(set(counts)) == 1 and all(map(self.is_flat, rest)):
             shapes = counts
         with self.abreast(*rest):
-            inside, tiled = runs_along_memory(rest[0]), transposed_along(p, rest)
+            inside, tiled = nests.runs_along_memory(rest[0]), transposed_along(p, rest)
             if tiled is None:
-                several = at_once(p, rest) if all(map(reduces, rest)) else 1
+                several = at_once(p, rest) if all(map(nests.reduces, rest)) else 1
                 alone = self.b.level == 0  # within loops, what is read is mostly in cache
                 rows, vectors = (several, 1) if inside else (1, several if alone else 1)
                 if inside or not alone or not in_tiles(self, rest, buffers, vectors):

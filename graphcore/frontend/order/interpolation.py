@@ -10,15 +10,8 @@ from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, common, single
 from graphcore.frontend.create.ranges import arange
 from graphcore.frontend.index.indexing import isel, take_along
+from graphcore.frontend.pointwise import elementwise as e
 from graphcore.frontend.pointwise.casting import as_float, astype
-from graphcore.frontend.pointwise.elementwise import (
-    absolute,
-    equal,
-    isfinite,
-    maximum,
-    minimum,
-    mod,
-)
 from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.pointwise.missing import may_be_null, notnull
 from graphcore.frontend.reduce.running import bfill, ffill
@@ -78,12 +71,12 @@ def interp(
     if period is not None:
         at, points, values = periodic(at, points, values, dim, period)
     above = searchsorted(points, at, dim, "right")
-    upper = minimum(maximum(above, 1), points.sizes[dim] - 1)
-    lower = maximum(upper - 1, 0)
+    upper = e.minimum(e.maximum(above, 1), points.sizes[dim] - 1)
+    lower = e.maximum(upper - 1, 0)
     x0, x1 = (isel(points, {dim: i}) for i in (lower, upper))
     y0, y1 = (isel(values, {dim: i}) for i in (lower, upper))
     step = x1 - x0
-    found = between(y0, y1, (at - x0) / where(equal(step, 0), 1, step))
+    found = between(y0, y1, (at - x0) / where(e.equal(step, 0), 1, step))
     first, final = isel(points, {dim: 0}), isel(points, {dim: -1})
     found = where(at < first, isel(values, {dim: 0}) if left is None else left, found)
     found = where(at >= final, isel(values, {dim: -1}), found)
@@ -99,8 +92,8 @@ def periodic(
     if isinstance(period, (int, float)) and not 0 < abs(period) < math.inf:
         cure = "give a number that is not 0, for instance period=360"
         raise refusal(f"period={period}", at, points, cure=cure)
-    span = absolute(period)
-    at, points = mod(at, span), mod(points, span)
+    span = e.absolute(period)
+    at, points = e.mod(at, span), e.mod(points, span)
     order = argsort(points, dim)
     points, values = (take_along(x, order, dim) for x in (points, values))
     before, after = {dim: slice(-1, None)}, {dim: slice(0, 1)}
@@ -111,8 +104,8 @@ def periodic(
 def between(a: Tensor, b: Tensor, share: Tensor) -> Tensor:
     """a + share (b - a), and its limit where b - a is not finite."""
     gap = b - a
-    limit = where(equal(share, 0), a, (1 - share) * a + share * b)
-    return where(isfinite(gap), a + share * gap, limit)
+    limit = where(e.equal(share, 0), a, (1 - share) * a + share * b)
+    return where(e.isfinite(gap), a + share * gap, limit)
 
 
 @parameters(

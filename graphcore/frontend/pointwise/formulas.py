@@ -15,26 +15,8 @@ from graphcore.frontend.shape.dims import broadcast_all
 from graphcore.ir.dtypes import loop_dtypes
 from graphcore.ops import elementwise as ops
 
+from . import elementwise as e
 from .casting import as_float, astype, with_nan
-from .elementwise import absolute as _absolute
-from .elementwise import (
-    copysign,
-    equal,
-    floor,
-    floor_divide,
-    greater_equal,
-    isfinite,
-    isinf,
-    isnan,
-    less,
-    log2,
-    power,
-    remainder,
-    rint,
-    sin,
-    square,
-    trunc,
-)
 
 __all__ = [
     "around",
@@ -149,16 +131,16 @@ def round(x: Operand, decimals: int = 0) -> Tensor:
     if dtype.kind in "iu" and digits >= 0:
         return value
     if digits == 0:
-        return rint(value)
+        return e.rint(value)
     if dtype.kind == "b":
         raise refusal("bool has no decimals", value, cure="cast it with astype")
     if abs(digits) > 308:
         cure = "use -308 to 308, the powers of ten that float64 holds"
         raise refusal(f"decimals={digits} is out of range", value, cure=cure)
     scale = 10.0 ** abs(digits)
-    rounded = rint(value * scale) / scale if digits > 0 else rint(value / scale) * scale
+    rounded = e.rint(value * scale) / scale if digits > 0 else e.rint(value / scale) * scale
     if dtype.kind == "c":  # complex products of infinite numbers are nan
-        return where(isfinite(value), rounded, value)
+        return where(e.isfinite(value), rounded, value)
     return astype(rounded, dtype) if dtype.kind in "iu" else rounded
 
 
@@ -171,7 +153,7 @@ def fix(x: Operand) -> Tensor:
     >>> gc.compile([], gc.fix(gc.constant([1.7, -1.7], "row")))()
     array([ 1., -1.])
     """
-    return trunc(x)
+    return e.trunc(x)
 
 
 def divmod(x: Operand, y: Operand) -> tuple[Tensor, Tensor]:
@@ -180,7 +162,7 @@ def divmod(x: Operand, y: Operand) -> tuple[Tensor, Tensor]:
     >>> gc.compile([], list(gc.divmod(gc.constant([7, -7], "row"), 3)))()
     [array([ 2, -3]), array([1, 2])]
     """
-    return floor_divide(x, y), remainder(x, y)
+    return e.floor_divide(x, y), e.remainder(x, y)
 
 
 def modf(x: Operand) -> tuple[Tensor, Tensor]:
@@ -190,8 +172,8 @@ def modf(x: Operand) -> tuple[Tensor, Tensor]:
     [array([ 0.75, -0.75]), array([ 1., -1.])]
     """
     value = computed_like(np.modf, x)
-    whole = trunc(value)
-    return copysign(where(isinf(value), 0.0, value - whole), value), whole
+    whole = e.trunc(value)
+    return e.copysign(where(e.isinf(value), 0.0, value - whole), value), whole
 
 
 def ldexp(x: Operand, exponent: Operand) -> Tensor:
@@ -212,13 +194,13 @@ def frexp(x: Operand) -> tuple[Tensor, Tensor]:
     [array([ 0.5 , -0.75]), array([4, 0], dtype=int32)]
     """
     value = computed_like(np.frexp, x)
-    ordinary = isfinite(value) & (value != 0)
-    size = where(ordinary, _absolute(value), 0.5)
+    ordinary = e.isfinite(value) & (value != 0)
+    size = where(ordinary, e.absolute(value), 0.5)
     # The logarithm may round across a power of two, where the exponent is one off.
-    guess = astype(floor(log2(size)), np.int32) + np.int32(1)
+    guess = astype(e.floor(e.log2(size)), np.int32) + np.int32(1)
     fraction = ldexp(size, -guess)
-    exponent = guess + astype(greater_equal(fraction, 1), np.int32)
-    exponent = exponent - astype(less(fraction, 0.5), np.int32)
+    exponent = guess + astype(e.greater_equal(fraction, 1), np.int32)
+    exponent = exponent - astype(e.less(fraction, 0.5), np.int32)
     return ldexp(value, -exponent), exponent
 
 
@@ -230,7 +212,7 @@ def float_power(x: Operand, y: Operand) -> Tensor:
     """
     base, exponent = two_operands(x, y)
     dtype = np.result_type(base.dtype, exponent.dtype, np.float64)
-    return power(astype(base, dtype), astype(exponent, dtype))
+    return e.power(astype(base, dtype), astype(exponent, dtype))
 
 
 def two_operands(x: Operand, y: Operand) -> tuple[Tensor, Tensor]:
@@ -254,7 +236,7 @@ def fabs(x: Operand) -> Tensor:
     >>> gc.compile([], gc.fabs(gc.constant([-2, 3], "row")))()
     array([2., 3.])
     """
-    return _absolute(computed_like(np.fabs, x))
+    return e.absolute(computed_like(np.fabs, x))
 
 
 def deg2rad(x: Operand) -> Tensor:
@@ -286,13 +268,13 @@ def sinc(x: Operand) -> Tensor:
     """
     value = as_float(wrap(single(x)))
     # Near 0 by its series, exact to the last digit there, as are its derivatives.
-    near = _absolute(value) < 0.05
+    near = e.absolute(value) < 0.05
     angle = math.pi * where(near, 1, value)
-    t = square(math.pi * where(near, value, 0))
+    t = e.square(math.pi * where(near, value, 0))
     series = 0 * t
     for n in range(6, -1, -1):
         series = series * t + (-1) ** n / math.factorial(2 * n + 1)
-    return where(near, series, sin(angle) / angle)
+    return where(near, series, e.sin(angle) / angle)
 
 
 @parameters(
@@ -318,7 +300,7 @@ def nan_to_num(
     high = float(bounds.max) if posinf is None else posinf
     low = float(bounds.min) if neginf is None else neginf
     below = where(value == np.inf, high, value)
-    return where(isnan(value), nan, where(value == -np.inf, low, below))
+    return where(e.isnan(value), nan, where(value == -np.inf, low, below))
 
 
 def isposinf(x: Operand) -> Tensor:
@@ -361,6 +343,6 @@ def isclose(
     left, right = two_operands(x, y)
     if left.dtype.kind in "biu" and right.dtype.kind in "biu":
         left, right = astype(left, np.float64), astype(right, np.float64)
-    near = _absolute(left - right) <= atol + rtol * _absolute(right)
-    close = near & ~isinf(right) | equal(left, right)
-    return close | isnan(left) & isnan(right) if equal_nan else close
+    near = e.absolute(left - right) <= atol + rtol * e.absolute(right)
+    close = near & ~e.isinf(right) | e.equal(left, right)
+    return close | e.isnan(left) & e.isnan(right) if equal_nan else close

@@ -7,18 +7,7 @@ from __future__ import annotations
 
 import math
 
-from graphcore.ir.axes import (
-    Inserts,
-    Joins,
-    Overlaps,
-    Permutes,
-    Reduces,
-    Relabels,
-    Renames,
-    Seen,
-    Splits,
-    Windows,
-)
+from graphcore.ir import axes as kinds
 from graphcore.ir.dtypes import SINGLE, complex_for, float_for, promote, real_of
 from graphcore.ir.errors import Refusal, require
 from graphcore.ir.node import agree, natural, need
@@ -62,25 +51,25 @@ fft, irfft = by_name(tensor.fft, complex_for, some=True), by_name(tensor.irfft, 
 rfft = by_name(tensor.rfft, lambda dtype: promote(float_for(dtype), SINGLE), some=True)
 
 
-@op(axes=Reduces("dims"))
+@op(axes=kinds.Reduces("dims"))
 def mean(x: TensorType, *, dims: Dims) -> TensorType:
     """Mean over `dims`."""
     return drop(float_for(x.dtype), x, dims)
 
 
-@op(axes=Reduces("dims"))
+@op(axes=kinds.Reduces("dims"))
 def var(x: TensorType, *, dims: Dims, ddof: int) -> TensorType:
     """Variance over `dims`: the sum of |x - mean|^2 over (count - ddof)."""
     return drop(real_of(float_for(x.dtype)), x, dims)
 
 
-@op(axes=Reduces("dims"))
+@op(axes=kinds.Reduces("dims"))
 def std(x: TensorType, *, dims: Dims, ddof: int) -> TensorType:
     """Standard deviation over `dims`; its derivative at a constant x is 0."""
     return drop(real_of(float_for(x.dtype)), x, dims)
 
 
-@op(axes=Reduces("dims"))
+@op(axes=kinds.Reduces("dims"))
 def dot(*xs: TensorType, dims: Dims) -> TensorType:
     """Product of all operands, aligned by name, summed over `dims`: one contraction."""
     sizes = union(*xs)
@@ -92,7 +81,7 @@ def dot(*xs: TensorType, dims: Dims) -> TensorType:
     return TensorType.of(promote(*[x.dtype for x in xs]), kept)
 
 
-@op(axes=Permutes("dims"))
+@op(axes=kinds.Permutes("dims"))
 def transpose(x: TensorType, *, dims: Dims) -> TensorType:
     """The same values with dims in this order."""
     has(x, dims)
@@ -100,7 +89,7 @@ def transpose(x: TensorType, *, dims: Dims) -> TensorType:
     return TensorType(x.dtype, tuple(x.size(dim) for dim in dims), dims)
 
 
-@op(axes=Renames("names"))
+@op(axes=kinds.Renames("names"))
 def rename(x: TensorType, *, names: tuple[tuple[str, str], ...]) -> TensorType:
     """The same values with dims renamed by the pairs (old, new), all at once."""
     has(x, tuple(old for old, _ in names))
@@ -111,13 +100,13 @@ def rename(x: TensorType, *, names: tuple[tuple[str, str], ...]) -> TensorType:
     return TensorType(x.dtype, x.shape, dims)
 
 
-@op(axes=Renames("names"))
+@op(axes=kinds.Renames("names"))
 def swap_dims(x: TensorType, *, names: tuple[tuple[str, str], ...]) -> TensorType:
     """`rename`, but coordinates keep their names: one of a new name labels the dim."""
     return rename.rule(x, names=names)  # type: ignore[return-value]
 
 
-@op(axes=Relabels("dims"))
+@op(axes=kinds.Relabels("dims"))
 def labelled(x: TensorType, like: TensorType, *, dims: Dims, blocks: Shape) -> TensorType:
     """`x`, whose elements along `dims` have the labels of those of `like`.
 
@@ -129,7 +118,7 @@ def labelled(x: TensorType, like: TensorType, *, dims: Dims, blocks: Shape) -> T
     return x
 
 
-@op(axes=Inserts("dims"))
+@op(axes=kinds.Inserts("dims"))
 def broadcast(x: TensorType, *, dims: Dims, sizes: Shape) -> TensorType:
     """`x` repeated along the new ones of `dims`, all in this order."""
     has(TensorType(x.dtype, sizes, dims), x.dims or ())
@@ -142,7 +131,7 @@ def broadcast(x: TensorType, *, dims: Dims, sizes: Shape) -> TensorType:
     return TensorType(x.dtype, shape, dims)
 
 
-@op(axes=Reduces("dims"))
+@op(axes=kinds.Reduces("dims"))
 def squeeze(x: TensorType, *, dims: Dims) -> TensorType:
     """`x` without `dims`, whose size is 1."""
     has(x, dims)
@@ -155,7 +144,7 @@ def squeeze(x: TensorType, *, dims: Dims) -> TensorType:
     return drop(x.dtype, x, dims)
 
 
-@op(axes=Joins("dim"))
+@op(axes=kinds.Joins("dim"))
 def concat(*xs: TensorType, dim: str) -> TensorType:
     """Tensors one after the other along `dim`; one without it counts as one place of it."""
     sizes = union(*[drop(x.dtype, x, (dim,)) if dim in (x.dims or ()) else x for x in xs])
@@ -168,7 +157,7 @@ def concat(*xs: TensorType, dim: str) -> TensorType:
     return TensorType(promote(*[x.dtype for x in xs]), shape, dims)
 
 
-@op(axes=Splits("dims", "name"))
+@op(axes=kinds.Splits("dims", "name"))
 def stack(x: TensorType, *, dims: Dims, name: str) -> TensorType:
     """`dims` merged into one new last dim, the first of them slowest."""
     has(x, dims)
@@ -178,7 +167,7 @@ def stack(x: TensorType, *, dims: Dims, name: str) -> TensorType:
     return TensorType(x.dtype, (*rest.shape, size), (*(rest.dims or ()), name))
 
 
-@op(axes=Splits("dim", "names"))
+@op(axes=kinds.Splits("dim", "names"))
 def unstack(x: TensorType, *, dim: str, names: Dims, sizes: Shape) -> TensorType:
     """`dim` split into new last dims, row-major."""
     has(x, (dim,))
@@ -217,7 +206,7 @@ def count_windows(
     return window_count(size, window, stride, dilation)
 
 
-@op(axes=Windows("dims"))
+@op(axes=kinds.Windows("dims"))
 def windows(
     x: TensorType,
     *,
@@ -242,7 +231,7 @@ def windows(
     return TensorType(x.dtype, (*shape.values(), *sizes), (*shape, *names))
 
 
-@op(axes=Overlaps("dims"))
+@op(axes=kinds.Overlaps("dims"))
 def overlap_add(
     x: TensorType,
     *,
@@ -268,7 +257,7 @@ def overlap_add(
     return TensorType.of(x.dtype, shape)
 
 
-@op(axes=Seen(), traits=[Trait.EFFECT])
+@op(axes=kinds.Seen(), traits=[Trait.EFFECT])
 def print_(x: TensorType, *, label: str, number: int) -> TensorType:
     """`x`, printed when it is computed; prints are in the order of their numbers."""
     return x

@@ -20,17 +20,7 @@ from graphcore.ir.node import Node, full_like
 from graphcore.ir.op import Op
 from graphcore.ir.sizes import Size, minimum, same
 from graphcore.ops import autodiff, linalg, tensor
-from graphcore.ops.elementwise import (
-    absolute,
-    conjugate,
-    equal,
-    greater_equal,
-    imag,
-    less_equal,
-    logical_and,
-    logical_or,
-    real,
-)
+from graphcore.ops import elementwise as e
 from graphcore.rewrites.matrices import (
     after,
     columns,
@@ -74,8 +64,8 @@ def slogdet_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node | Non
     trace = sum_over(t(linalg.inv(a, check=False)) * da, (rank - 2, rank - 1))
     if a.type.dtype.kind != "c":
         return None, trace
-    turn = cast(imag(trace), a.type.dtype) * full(1j, a.type.dtype, trace.type.shape)
-    return node[0] * turn, real(trace)
+    turn = cast(e.imag(trace), a.type.dtype) * full(1j, a.type.dtype, trace.type.shape)
+    return node[0] * turn, e.real(trace)
 
 
 def cholesky_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node]:
@@ -101,7 +91,7 @@ def without_last_pivot(r: Node, m: Size) -> Node:
     divides nothing that counts, and it is 0 where the matrix is singular.
     """
     k = size(r, -1)
-    last = logical_and(on_diagonal(r), equal(index(r, -1), full_size(k - 1, r)))
+    last = e.logical_and(on_diagonal(r), e.equal(index(r, -1), full_size(k - 1, r)))
     return where_same(m, k, where(last, 1, r), r)
 
 
@@ -124,7 +114,7 @@ def qr_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node, Node]:
     turn = low - h(low)
     if x.type.dtype.kind == "c":
         on = where(on_diagonal(x), x, 0)
-        turn = turn + cast(imag(on), x.type.dtype) * full_like(on, 1j)
+        turn = turn + cast(e.imag(on), x.type.dtype) * full_like(on, 1j)
     dq = matmul(q, turn)
     if same(m, wide) is not True:
         beside = right_divided(first(da - matmul(q, c), -1, k), corner)
@@ -144,10 +134,10 @@ def lu_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[None, Node, Nod
     rank = da.type.ndim
     square = (*da.type.shape[:-1], m)
     chosen = expand(p, (rank - 1,), square)
-    order = cast(equal(chosen, index(full(0, INT, square), -1)), da.type.dtype)
+    order = cast(e.equal(chosen, index(full(0, INT, square), -1)), da.type.dtype)
     if m != k:
         rest = pad(lower, m, m)
-        wide = greater_equal(index(rest, -1), full_size(k, rest))
+        wide = e.greater_equal(index(rest, -1), full_size(k, rest))
         whole = where(on_diagonal(rest), where(wide, 1, rest), rest)
     else:
         whole = lower
@@ -162,8 +152,8 @@ def lu_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[None, Node, Nod
 def close(gap: Node, values: Node) -> Node:
     """Where a gap between two of `values` is no more than rounding."""
     unit = EPS * float(np.finfo(values.type.dtype).eps)
-    scale = largest(absolute(values))
-    return less_equal(absolute(gap), unit * expand_last(scale, gap.type.shape))
+    scale = largest(e.absolute(values))
+    return e.less_equal(e.absolute(gap), unit * expand_last(scale, gap.type.shape))
 
 
 def gaps(values: Node, like: Node, sign: int) -> Node:
@@ -205,7 +195,7 @@ def quotient(node: Node, x: Node, gap: Node) -> Node:
     rank, left_out = x.type.ndim, on_diagonal(x)
     if node.attrs["back"]:
         still = tensor.all_(equals(x, 0), axes=(rank - 2,))
-        left_out = logical_or(left_out, expand(still, (rank - 2,), x.type.shape))
+        left_out = e.logical_or(left_out, expand(still, (rank - 2,), x.type.shape))
     return where(left_out, 0, x / where(left_out, 1, gap))
 
 
@@ -225,13 +215,13 @@ def eig_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node, Node]:
     c = linalg.solve(v, matmul(da, v), check=False)
     dv = matmul(v, eigen_turn(c, w))
     axis = v.type.ndim - 2
-    grown = sum_over(real(conjugate(v) * dv), (axis,))
+    grown = sum_over(e.real(e.conjugate(v) * dv), (axis,))
     n = size(v, -1)
-    modulus = pad(absolute(v), n + 1, n)  # a matrix may be empty, and nothing has no largest
+    modulus = pad(e.absolute(v), n + 1, n)  # a matrix may be empty, and nothing has no largest
     top = tensor.argmax(modulus, axis=axis)
-    chosen = equal(index(v, -2), columns(top, v))
+    chosen = e.equal(index(v, -2), columns(top, v))
     pivot, moved = (sum_over(where(chosen, x, 0), (axis,)) for x in (v, dv))
-    phase = imag(moved) / nonzero(real(pivot))
+    phase = e.imag(moved) / nonzero(e.real(pivot))
     change = cast(grown, w.type.dtype) + cast(phase, w.type.dtype) * full_like(w, 1j)
     return diagonal(c), dv - v * columns(change, v)
 

@@ -15,21 +15,8 @@ import math
 from collections.abc import Callable
 
 from graphcore.ir.node import Node, full_like
+from graphcore.ops import elementwise as e
 from graphcore.ops import special as s
-from graphcore.ops.elementwise import (
-    absolute,
-    cos,
-    greater,
-    less,
-    less_equal,
-    logical_and,
-    logical_not,
-    logical_or,
-    remainder,
-    rint,
-    sin,
-    square,
-)
 from graphcore.rewrites.plain import equals
 from graphcore.rewrites.plain import where as choose
 
@@ -38,30 +25,30 @@ PI = math.pi
 
 def sin_pi(x: Node) -> Node:
     """sin(pi x), 0 where x is whole"""
-    near = rint(x)
-    return (1 - 2 * remainder(near, full_like(x, 2))) * sin(PI * (x - near))
+    near = e.rint(x)
+    return (1 - 2 * e.remainder(near, full_like(x, 2))) * e.sin(PI * (x - near))
 
 
 def cos_pi(x: Node) -> Node:
     """cos(pi x)"""
-    near = rint(x)
-    return (1 - 2 * remainder(near, full_like(x, 2))) * cos(PI * (x - near))
+    near = e.rint(x)
+    return (1 - 2 * e.remainder(near, full_like(x, 2))) * e.cos(PI * (x - near))
 
 
 def is_positive(x: Node) -> Node:
-    return greater(x, full_like(x, 0))
+    return e.greater(x, full_like(x, 0))
 
 
 def is_below_half(x: Node) -> Node:
-    return less(x, full_like(x, 0.5))
+    return e.less(x, full_like(x, 0.5))
 
 
 def trigamma(x: Node) -> Node:
     """zeta(2, x); below 0, where its recurrence takes long, by reflection (DLMF 5.15.6)"""
-    below = logical_not(is_positive(x))
+    below = e.logical_not(is_positive(x))
     value = s.zeta(full_like(x, 2), choose(below, 1 - x, x))
     sine = sin_pi(choose(below, x, 0.5))
-    return choose(below, square(PI / sine) - value, value)
+    return choose(below, e.square(PI / sine) - value, value)
 
 
 def digamma_difference(x: Node, m: Node) -> Node:
@@ -70,14 +57,14 @@ def digamma_difference(x: Node, m: Node) -> Node:
     digamma(x) = digamma(1 - x) - pi / tan(pi x) (DLMF 5.5.4)
     """
     y = x + m
-    above = logical_and(is_positive(x), is_positive(y))
+    above = e.logical_and(is_positive(x), is_positive(y))
     turn, sine, sines = sin_pi(m), sin_pi(x), sin_pi(x) * sin_pi(y)
-    near = logical_or(less_equal(absolute(turn), absolute(sine)), equals(sines, 0))
-    below = logical_and(logical_and(is_below_half(x), is_below_half(y)), near)
-    alike = logical_or(above, below)
+    near = e.logical_or(e.less_equal(e.absolute(turn), e.absolute(sine)), equals(sines, 0))
+    below = e.logical_and(e.logical_and(is_below_half(x), is_below_half(y)), near)
+    alike = e.logical_or(above, below)
     low = choose(above, x, choose(alike, 1 - y, 1))
     step = s.digamma_step(full_like(x, 0), low, choose(alike, m, 0))
-    both = logical_and(equals(turn, 0), equals(sines, 0))
+    both = e.logical_and(equals(turn, 0), equals(sines, 0))
     turned = PI * turn / choose(both, 1, sines)
     apart = s.digamma(choose(alike, 1, y)) - s.digamma(choose(alike, 1, x))
     return choose(alike, choose(above, step, turned - step), apart)
@@ -85,25 +72,25 @@ def digamma_difference(x: Node, m: Node) -> Node:
 
 def pole_distance(x: Node) -> Node:
     """How far x is from the nearest pole of gamma, and 1 above 1/2"""
-    return choose(is_below_half(x), absolute(x - rint(x)), 1)
+    return choose(is_below_half(x), e.absolute(x - e.rint(x)), 1)
 
 
 def is_at_pole(x: Node, y: Node) -> Node:
     """Whether x is near a pole of gamma, and nearer than y."""
     gap = pole_distance(x)
-    return logical_and(less(gap, full_like(x, 0.01)), greater(pole_distance(y), 2 * gap))
+    return e.logical_and(e.less(gap, full_like(x, 0.01)), e.greater(pole_distance(y), 2 * gap))
 
 
 def is_lower(x: Node, y: Node) -> Node:
     """Whether y alone is positive."""
-    return logical_and(logical_not(is_positive(x)), is_positive(y))
+    return e.logical_and(e.logical_not(is_positive(x)), is_positive(y))
 
 
 def quotient_slope(
     z: Node, gammas: Callable[..., Node], x: Node, y: Node, difference: Node
 ) -> Node:
     """The derivative of z = c gamma(y) / gamma(x); `gammas(x, y)` is c gamma(y) gamma(1 - x)."""
-    across = logical_or(is_at_pole(x, y), is_lower(x, y))
+    across = e.logical_or(is_at_pole(x, y), is_lower(x, y))
     low, high = choose(across, x, 0), choose(across, y, 0.5)
     reflected = gammas(low, high) * cos_pi(low) + z * (s.digamma(high) - s.digamma(1 - low))
     return choose(across, reflected, z * choose(across, 0, difference))
@@ -149,8 +136,8 @@ def binom_partials(z: Node, n: Node, k: Node) -> tuple[Node, Node]:
         return s.beta(high, 1 - low)
 
     straight, turned = is_at_pole(p, q), is_at_pole(q, p)
-    turned = logical_or(turned, logical_and(is_lower(q, p), logical_not(straight)))
-    across = logical_or(logical_or(straight, turned), is_lower(p, q))
+    turned = e.logical_or(turned, e.logical_and(is_lower(q, p), e.logical_not(straight)))
+    across = e.logical_or(e.logical_or(straight, turned), is_lower(p, q))
     t, u = choose(turned, q, choose(across, p, 1)), choose(turned, p, choose(across, q, 1))
     total = choose(across, n + 1, 1)
     reflected = s.beta(total, choose(across, 1 - t, 1)) * cos_pi(t)

@@ -16,20 +16,7 @@ from graphcore.ir.node import Node
 from graphcore.ir.op import Op
 from graphcore.ir.sizes import Shape, Size, count
 from graphcore.ops import autodiff, elementwise, leaf, tensor
-from graphcore.rewrites.plain import (
-    cast,
-    equals,
-    expand,
-    flip,
-    full,
-    number,
-    reshape,
-    sum_over,
-    take_range,
-    transpose,
-    unsum,
-    where,
-)
+from graphcore.rewrites import plain
 
 Transpose: TypeAlias = Callable[[Node, Node], "tuple[Node | None, ...]"]
 
@@ -69,7 +56,7 @@ def overlap_add_transpose(node: Node, ct: Node) -> tuple[Node]:
 def overwrite_transpose(node: Node, ct: Node) -> tuple[Node, Node]:
     """x̄ = ȳ where x is left, 0 elsewhere; and the part's cotangent is the rest of ȳ"""
     (_, part), attrs = node.inputs, node.attrs
-    left = tensor.overwrite(ct, full(0, ct.type.dtype, part.type.shape), **attrs)
+    left = tensor.overwrite(ct, plain.full(0, ct.type.dtype, part.type.shape), **attrs)
     return left, tensor.slice_(ct, sizes=part.type.shape, **attrs)
 
 
@@ -80,7 +67,7 @@ def concat_transpose(node: Node, ct: Node) -> tuple[Node, ...]:
     start: Size = 0
     for x in node.inputs:
         size = x.type.shape[axis]
-        shares.append(take_range(ct, axis, start, size))
+        shares.append(plain.take_range(ct, axis, start, size))
         start = start + size
     return tuple(shares)
 
@@ -107,10 +94,10 @@ def scatter_add_transpose(node: Node, ct: Node) -> tuple[Node | None, ...]:
 def put_transpose(node: Node, ct: Node) -> tuple[Node | None, ...]:
     """x̄ = ȳ where x is left, 0 elsewhere; and ū = ȳ at the positions of updates that are there"""
     (_, updates, *indices), axes = node.inputs, node.attrs["axes"]
-    left = tensor.put(ct, full(0, ct.type.dtype, updates.type.shape), *indices, axes=axes)
+    left = tensor.put(ct, plain.full(0, ct.type.dtype, updates.type.shape), *indices, axes=axes)
     share = tensor.gather(ct, *indices, axes=axes)
     if not are_distinct(indices):
-        share = where(lasting_updates(node), share, 0)
+        share = plain.where(lasting_updates(node), share, 0)
     return left, share, *(None,) * len(indices)
 
 
@@ -118,12 +105,12 @@ def lasting_updates(node: Node) -> Node:
     """Which updates of a `put` no later one replaces: they are found by putting their numbers."""
     (x, updates, *indices), axes = node.inputs, node.attrs["axes"]
     shape: Shape = indices[0].type.shape
-    numbers = reshape(leaf.iota(size=count(shape), dtype=INT, dims=None), shape)
-    buffer = full(0, INT, tuple(x.type.shape[axis] for axis in axes))
+    numbers = plain.reshape(leaf.iota(size=count(shape), dtype=INT, dims=None), shape)
+    buffer = plain.full(0, INT, tuple(x.type.shape[axis] for axis in axes))
     order = tuple(range(len(axes)))
     last = tensor.gather(tensor.put(buffer, numbers, *indices, axes=order), *indices, axes=order)
     rest = range(len(shape), updates.type.ndim)
-    return expand(elementwise.equal(last, numbers), rest, updates.type.shape)
+    return plain.expand(elementwise.equal(last, numbers), rest, updates.type.shape)
 
 
 def fft_transpose(node: Node, ct: Node) -> tuple[Node]:
@@ -134,13 +121,13 @@ def fft_transpose(node: Node, ct: Node) -> tuple[Node]:
 def mirror_weights(node: Node, axis: int, size: Size, twice: float) -> Node:
     """`twice` where a value of an rfft stands for its conjugate as well, else 1."""
     half, real = node.type.shape[axis], real_of(node.type.dtype)
-    k = cast(leaf.iota(size=half, dtype=INT, dims=None), real)
+    k = plain.cast(leaf.iota(size=half, dtype=INT, dims=None), real)
     alone = elementwise.logical_or(
-        equals(k, 0), elementwise.equal(2 * k, number(size, real, (half,)))
+        plain.equals(k, 0), elementwise.equal(2 * k, plain.number(size, real, (half,)))
     )
-    weight = where(alone, full(1, real, (half,)), full(twice, real, (half,)))
+    weight = plain.where(alone, plain.full(1, real, (half,)), plain.full(twice, real, (half,)))
     others = [other for other in range(node.type.ndim) if other != axis]
-    return cast(expand(weight, others, node.type.shape), node.type.dtype)
+    return plain.cast(plain.expand(weight, others, node.type.shape), node.type.dtype)
 
 
 def rfft_transpose(node: Node, ct: Node) -> tuple[Node]:
@@ -160,27 +147,27 @@ def irfft_transpose(node: Node, ct: Node) -> tuple[Node]:
 def cumsum_transpose(node: Node, ct: Node) -> tuple[Node]:
     """x̄[i] = sum of ȳ[j] over j >= i: the running sum from the other end"""
     axis: int = node.attrs["axis"]
-    return (flip(tensor.cumsum(flip(ct, axis), axis=axis), axis),)
+    return (plain.flip(tensor.cumsum(plain.flip(ct, axis), axis=axis), axis),)
 
 
 def imag_transpose(node: Node, ct: Node) -> tuple[Node]:
     """Im z = Re(-i z)"""
     (z,) = node.inputs
-    return (cast(ct, z.type.dtype) * full(-1j, z.type.dtype, z.type.shape),)
+    return (plain.cast(ct, z.type.dtype) * plain.full(-1j, z.type.dtype, z.type.shape),)
 
 
 TRANSPOSE: dict[Op, Transpose] = {
     autodiff.barrier: lambda node, ct: (ct,),
-    elementwise.cast: lambda node, ct: (cast(ct, node.inputs[0].type.dtype),),
-    elementwise.real: lambda node, ct: (cast(ct, node.inputs[0].type.dtype),),
+    elementwise.cast: lambda node, ct: (plain.cast(ct, node.inputs[0].type.dtype),),
+    elementwise.real: lambda node, ct: (plain.cast(ct, node.inputs[0].type.dtype),),
     elementwise.imag: imag_transpose,
     elementwise.conjugate: lambda node, ct: (elementwise.conjugate(ct),),
     elementwise.ldexp: lambda node, ct: (elementwise.ldexp(ct, node.inputs[1]), None),
-    tensor.expand: lambda node, ct: (sum_over(ct, node.attrs["axes"]),),
-    tensor.sum_: lambda node, ct: (unsum(ct, node.attrs["axes"], node.inputs[0]),),
-    tensor.pack: lambda node, ct: (reshape(ct, node.inputs[0].type.shape),),
-    tensor.reshape: lambda node, ct: (reshape(ct, node.inputs[0].type.shape),),
-    tensor.transpose: lambda node, ct: (transpose(ct, inverse(node.attrs["perm"])),),
+    tensor.expand: lambda node, ct: (plain.sum_over(ct, node.attrs["axes"]),),
+    tensor.sum_: lambda node, ct: (plain.unsum(ct, node.attrs["axes"], node.inputs[0]),),
+    tensor.pack: lambda node, ct: (plain.reshape(ct, node.inputs[0].type.shape),),
+    tensor.reshape: lambda node, ct: (plain.reshape(ct, node.inputs[0].type.shape),),
+    tensor.transpose: lambda node, ct: (plain.transpose(ct, inverse(node.attrs["perm"])),),
     tensor.slice_: slice_transpose,
     tensor.embed: embed_transpose,
     tensor.windows: windows_transpose,

@@ -14,18 +14,8 @@ from graphcore.analysis.values import is_infinite
 from graphcore.ir.node import Node, full_like
 from graphcore.ir.op import Op
 from graphcore.ops import autodiff, elementwise, tensor
+from graphcore.rewrites import plain
 from graphcore.rewrites.matrices import index, t
-from graphcore.rewrites.plain import (
-    cast,
-    equals,
-    expand,
-    flip,
-    nonzero,
-    shift,
-    sum_over,
-    unsum,
-    where,
-)
 from graphcore.rewrites.shields import contracted, shield
 
 from .positions import scatter_extreme_vjp, scatter_prod_vjp
@@ -45,19 +35,19 @@ def multiply_no_nan_vjp(node: Node, ct: Node) -> tuple[Node, Node]:
     counts = elementwise.logical_or(
         elementwise.isfinite(factor), elementwise.not_equal(x, full_like(x, 0))
     )
-    return where(counts, shield(ct, factor), 0), where(counts, shield(ct, x), 0)
+    return plain.where(counts, shield(ct, factor), 0), plain.where(counts, shield(ct, x), 0)
 
 
 def extreme_vjp(node: Node, ct: Node) -> tuple[Node]:
     """x̄ = ȳ / (number of ties) where x is the extreme value, 0 elsewhere"""
     (x,), axes = node.inputs, node.attrs["axes"]
-    chosen = elementwise.equal(x, unsum(node, axes, x))
+    chosen = elementwise.equal(x, plain.unsum(node, axes, x))
     for part in left_in(x):
         chosen = elementwise.logical_and(chosen, part)
-    ties = sum_over(cast(chosen, ct.type.dtype), axes)
+    ties = plain.sum_over(plain.cast(chosen, ct.type.dtype), axes)
     if (initial := node.attrs.get("initial")) is not None:
-        ties = ties + cast(equals(node, initial.item()), ct.type.dtype)
-    return (where(chosen, unsum(ct / nonzero(ties), axes, x), 0),)
+        ties = ties + plain.cast(plain.equals(node, initial.item()), ct.type.dtype)
+    return (plain.where(chosen, plain.unsum(ct / plain.nonzero(ties), axes, x), 0),)
 
 
 def left_in(x: Node) -> Iterator[Node]:
@@ -83,13 +73,13 @@ def prod_vjp(node: Node, ct: Node) -> tuple[Node]:
     """x̄[i] = ȳ * (product before i) * (product after i): exact where values are 0"""
     (x,), axis = node.inputs, node.attrs["axis"]
     before = products_before(x, axis)
-    after = flip(products_before(flip(x, axis), axis), axis)
-    return (shield(unsum(ct, (axis,), x), before * after),)
+    after = plain.flip(products_before(plain.flip(x, axis), axis), axis)
+    return (shield(plain.unsum(ct, (axis,), x), before * after),)
 
 
 def products_before(x: Node, axis: int) -> Node:
     """The product of all values before each."""
-    return shift(tensor.cumprod(x, axis=axis), axis, 1)
+    return plain.shift(tensor.cumprod(x, axis=axis), axis, 1)
 
 
 def cumprod_vjp(node: Node, ct: Node) -> tuple[Node]:
@@ -102,9 +92,9 @@ def running_extreme_vjp(node: Node, ct: Node) -> tuple[Node]:
     """x̄[i] = sum of ȳ[t] / (number of ties so far) over t >= i while x[i] is the extreme value"""
     (x,), axis = node.inputs, node.attrs["axis"]
     hit = elementwise.equal(x, node)
-    stays = cast(elementwise.equal(node, shift(node, axis, 0)), ct.type.dtype)
-    ties = tensor.recurrence(stays, cast(hit, ct.type.dtype), axis=axis)
-    return (where(hit, backwards(stays, ct / nonzero(ties), axis), 0),)
+    stays = plain.cast(elementwise.equal(node, plain.shift(node, axis, 0)), ct.type.dtype)
+    ties = tensor.recurrence(stays, plain.cast(hit, ct.type.dtype), axis=axis)
+    return (plain.where(hit, backwards(stays, ct / plain.nonzero(ties), axis), 0),)
 
 
 def logcumsumexp_vjp(node: Node, ct: Node) -> tuple[Node]:
@@ -115,15 +105,19 @@ def logcumsumexp_vjp(node: Node, ct: Node) -> tuple[Node]:
     n[i] / n[i+1] for the rest.
     """
     (x,), axis = node.inputs, node.attrs["axis"]
-    above = equals(node, math.inf)
-    most = cast(equals(x, math.inf), ct.type.dtype)
+    above = plain.equals(node, math.inf)
+    most = plain.cast(plain.equals(x, math.inf), ct.type.dtype)
     n = tensor.cumsum(most, axis=axis)
-    m = autodiff.stop_gradient(where(elementwise.isinf(node), 0, tensor.cummax(x, axis=axis)))
-    power = where(above, 0, elementwise.exp(where(above, 0, x) - m))
-    fall = elementwise.exp(elementwise.minimum(shift(m, axis, 0) - m, full_like(m, 0)))
+    m = autodiff.stop_gradient(plain.where(elementwise.isinf(node), 0, tensor.cummax(x, axis=axis)))
+    power = plain.where(above, 0, elementwise.exp(plain.where(above, 0, x) - m))
+    fall = elementwise.exp(elementwise.minimum(plain.shift(m, axis, 0) - m, full_like(m, 0)))
     t = tensor.recurrence(fall, power, axis=axis)
-    share = where(above, most / nonzero(n), power / nonzero(t))
-    rest = where(above, shift(n, axis, 0) / nonzero(n), fall * shift(t, axis, 0) / nonzero(t))
+    share = plain.where(above, most / plain.nonzero(n), power / plain.nonzero(t))
+    rest = plain.where(
+        above,
+        plain.shift(n, axis, 0) / plain.nonzero(n),
+        fall * plain.shift(t, axis, 0) / plain.nonzero(t),
+    )
     return (shield(backwards(rest, ct, axis), share),)
 
 
@@ -131,39 +125,39 @@ def recurrence_vjp(node: Node, ct: Node) -> tuple[Node, Node]:
     """b̄ = s with s[t] = h̄[t] + a[t+1] s[t+1], and ā[t] = s[t] h[t-1]"""
     (a, _), axis = node.inputs, node.attrs["axis"]
     s = backwards(a, ct, axis)
-    return shield(s, shift(node, axis, 0)), s
+    return shield(s, plain.shift(node, axis, 0)), s
 
 
 def backwards(a: Node, b: Node, axis: int) -> Node:
     """s[t] = b[t] + a[t+1] s[t+1]"""
-    later = shift(flip(a, axis), axis, 0)
-    return flip(tensor.recurrence(later, flip(b, axis), axis=axis), axis)
+    later = plain.shift(plain.flip(a, axis), axis, 0)
+    return plain.flip(tensor.recurrence(later, plain.flip(b, axis), axis=axis), axis)
 
 
 def norm_vjp(node: Node, ct: Node) -> tuple[Node]:
     """x̄ = ȳ x / |x|, and 0 where |x| is 0"""
     (x,), axes = node.inputs, node.attrs["axes"]
-    known = where(equals(node, 0), 0, ct)
-    return (shield(unsum(known, axes, x), x / unsum(nonzero(node), axes, x)),)
+    known = plain.where(plain.equals(node, 0), 0, ct)
+    return (shield(plain.unsum(known, axes, x), x / plain.unsum(plain.nonzero(node), axes, x)),)
 
 
 def logsumexp_vjp(node: Node, ct: Node) -> tuple[Node]:
     """x̄ = ȳ softmax(x)"""
     (x,), axes = node.inputs, node.attrs["axes"]
-    return (shield(unsum(ct, axes, x), tensor.softmax(x, axes=axes)),)
+    return (shield(plain.unsum(ct, axes, x), tensor.softmax(x, axes=axes)),)
 
 
 def softmax_vjp(node: Node, ct: Node) -> tuple[Node]:
     """x̄ = p (p̄ - sum(p p̄))"""
     axes = node.attrs["axes"]
-    mean = unsum(sum_over(shield(ct, node), axes), axes, node)
+    mean = plain.unsum(plain.sum_over(shield(ct, node), axes), axes, node)
     return (shield(ct - mean, node),)
 
 
 def log_softmax_vjp(node: Node, ct: Node) -> tuple[Node]:
     """x̄ = ȳ - softmax(x) sum(ȳ)"""
     (x,), axes = node.inputs, node.attrs["axes"]
-    total = unsum(sum_over(ct, axes), axes, node)
+    total = plain.unsum(plain.sum_over(ct, axes), axes, node)
     return (ct - shield(total, tensor.softmax(x, axes=axes)),)
 
 
@@ -183,7 +177,7 @@ def einsum_vjp(node: Node, ct: Node) -> tuple[Node, ...]:
         if others and not is_outer:
             share = contracted(ct, share)
         alone = [axis for axis, letter in enumerate(letters) if letter not in known]
-        shares.append(expand(share, alone, x.type.shape))
+        shares.append(plain.expand(share, alone, x.type.shape))
     return tuple(shares)
 
 
@@ -197,15 +191,15 @@ def matvec_vjp(node: Node, ct: Node) -> tuple[Node, Node]:
     """y = A x:  Ā = ȳ xᵀ, x̄ = Aᵀ ȳ"""
     a, x = node.inputs
     rank = a.type.ndim
-    rows = expand(ct, (rank - 1,), a.type.shape)
-    columns = expand(x, (rank - 2,), a.type.shape)
+    rows = plain.expand(ct, (rank - 1,), a.type.shape)
+    columns = plain.expand(x, (rank - 2,), a.type.shape)
     return shield(rows, columns), contracted(ct, tensor.matvec(t(a), ct))
 
 
 def vecdot_vjp(node: Node, ct: Node) -> tuple[Node, Node]:
     """z = x · y:  x̄ = z̄ y, ȳ = z̄ x"""
     x, y = node.inputs
-    spread = unsum(ct, (x.type.ndim - 1,), x)
+    spread = plain.unsum(ct, (x.type.ndim - 1,), x)
     return shield(spread, y), shield(spread, x)
 
 

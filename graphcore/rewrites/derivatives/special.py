@@ -11,22 +11,8 @@ from collections.abc import Sequence
 
 from graphcore.ir.node import Node, full_like
 from graphcore.ir.op import Op
+from graphcore.ops import elementwise as e
 from graphcore.ops import special as s
-from graphcore.ops.elementwise import (
-    absolute,
-    cos,
-    exp,
-    greater,
-    greater_equal,
-    less,
-    log,
-    log1p,
-    logical_and,
-    maximum,
-    sign,
-    sin,
-    square,
-)
 from graphcore.rewrites.plain import equals
 from graphcore.rewrites.plain import where as choose
 
@@ -45,7 +31,7 @@ def at(function: Op, numbers: Sequence[float], *xs: Node) -> Node:
 
 def nonzero_pair(x: Node, y: Node) -> Node:
     """`y`, and 1 where `x` and `y` are both 0."""
-    return choose(logical_and(equals(x, 0), equals(y, 0)), 1, y)
+    return choose(e.logical_and(equals(x, 0), equals(y, 0)), 1, y)
 
 
 def ratio(x: Node, y: Node) -> Node:
@@ -55,22 +41,22 @@ def ratio(x: Node, y: Node) -> Node:
 
 def log_ratio(x: Node, y: Node) -> Node:
     """log(x) - log(y), and -inf for 0 / 0"""
-    return log(x) - log(nonzero_pair(x, y))
+    return e.log(x) - e.log(nonzero_pair(x, y))
 
 
 def kl_div_partials(z: Node, x: Node, y: Node) -> tuple[Node, Node]:
     """log(x / y) and 1 - x / y, by the difference of x and y where these are near"""
     y = nonzero_pair(x, y)
     rest = x - y
-    near = less(absolute(rest), 0.5 * absolute(y))
+    near = e.less(e.absolute(rest), 0.5 * e.absolute(y))
     part = choose(near, rest, 0) / choose(near, y, 1)
-    return choose(near, log1p(part), log_ratio(x, y)), choose(near, -part, 1 - x / y)
+    return choose(near, e.log1p(part), log_ratio(x, y)), choose(near, -part, 1 - x / y)
 
 
 def erfcx_slope(z: Node, x: Node) -> Node:
     """2 x z - 2 / sqrt(pi); where the two cancel their asymptotic series in u = 1 / (2 x^2)"""
     far = is_far(x, 10, 4)
-    u = 0.5 * square(1 / choose(far, x, 10))
+    u = 0.5 * e.square(1 / choose(far, x, 10))
     series = full_like(x, 1)
     for odd in range(27, 1, -2):
         series = 1 - odd * u * series
@@ -79,42 +65,42 @@ def erfcx_slope(z: Node, x: Node) -> Node:
 
 def log_ndtr_slope(z: Node, x: Node) -> Node:
     """density / ndtr(x), where both underflow sqrt(2 / pi) / erfcx(-x / sqrt(2))"""
-    below = less(x, full_like(x, 0))
-    left = ROOT_2 / ROOT_PI / s.erfcx(choose(below, maximum(x, full_like(x, -40)), 0) / -ROOT_2)
-    right = exp(-0.5 * square(choose(below, 0, x)) - choose(below, 0, z)) / ROOT_2PI
+    below = e.less(x, full_like(x, 0))
+    left = ROOT_2 / ROOT_PI / s.erfcx(choose(below, e.maximum(x, full_like(x, -40)), 0) / -ROOT_2)
+    right = e.exp(-0.5 * e.square(choose(below, 0, x)) - choose(below, 0, z)) / ROOT_2PI
     return far_log_ndtr_slope(x, choose(below, left, right))
 
 
 def rgamma_slope(z: Node, x: Node) -> Node:
     """-digamma(x) / gamma(x); by reflection below 1/2, where gamma has its poles"""
     y = 1 - x
-    reflected = s.gamma(y) * cos(PI * x) - s.digamma(y) * z
-    return choose(less(x, full_like(x, 0.5)), reflected, -s.digamma(x) * z)
+    reflected = s.gamma(y) * e.cos(PI * x) - s.digamma(y) * z
+    return choose(e.less(x, full_like(x, 0.5)), reflected, -s.digamma(x) * z)
 
 
 def spence_slope(x: Node) -> Node:
     """log(x) / (1 - x), near 1 the hypergeometric function it is"""
-    near = less(absolute(x - 1), full_like(x, 0.5))
+    near = e.less(e.absolute(x - 1), full_like(x, 0.5))
     y = choose(near, 1 - x, 0)
-    return choose(near, -at(s.hyp2f1, [1, 1, 2], y), log(x) / (1 - choose(near, 0, x)))
+    return choose(near, -at(s.hyp2f1, [1, 1, 2], y), e.log(x) / (1 - choose(near, 0, x)))
 
 
 def expn_slope(n: Node, x: Node) -> Node:
     """-E[n-1](x), where E[-1] is elementary"""
-    least = exp(-x) * (1 + 1 / x) / x
-    lower = s.expn(maximum(n - 1, full_like(n, 0)), x)
-    return -one_from(x, 0) * choose(greater_equal(n, full_like(n, 1)), lower, least)
+    least = e.exp(-x) * (1 + 1 / x) / x
+    lower = s.expn(e.maximum(n - 1, full_like(n, 0)), x)
+    return -one_from(x, 0) * choose(e.greater_equal(n, full_like(n, 1)), lower, least)
 
 
 def cube(x: Node) -> Node:
     """x^3"""
-    return x * square(x)
+    return x * e.square(x)
 
 
 def pseudo_huber_curves(d: Node, r: Node) -> tuple[Node, Node]:
     """-(2 + c) (1 - c)^2 and s^3, for the cosine c and the sine s of the angle of (d, r)"""
     c, s_ = s.cosine(d, r), s.cosine(r, d)
-    return -(2 + c) * square(square(s_) / (1 + c)), cube(s_)
+    return -(2 + c) * e.square(e.square(s_) / (1 + c)), cube(s_)
 
 
 def order_slope(function: Op, n: Node, x: Node, sign: int) -> Node:
@@ -163,7 +149,7 @@ def betaincinv_partials(z: Node, rest: Node, a: Node, b: Node) -> tuple[Node, ..
     rest = betaincinv(b, a, 1 - p), so that its partials by b, a and 1 - p are those of -z by b, a
     and of z by p.
     """
-    high = greater(z, full_like(z, 0.5))
+    high = e.greater(z, full_like(z, 0.5))
     first, second = choose(high, b, a), choose(high, a, b)
     *by, density = betainc_partials(first, second, choose(high, rest, z))
     by_first, by_second, by_p = inverse(density, *by)
@@ -177,29 +163,29 @@ def negate_all(partials: Sequence[Node]) -> tuple[Node, ...]:
 SPECIAL: dict[Op, Partials] = {
     s.sigmoid: lambda z, x: (z * (1 - z) if is_complex(x) else s.sigmoid_slope(x, z),),
     s.softplus: lambda z, x: (s.sigmoid(x),),
-    s.log1mexp: lambda z, x: (-exp(x - z),),
+    s.log1mexp: lambda z, x: (-e.exp(x - z),),
     s.logit: lambda z, x: (one_from(x * (1 - x), 0) / (x * (1 - x)),),
-    s.xlogy: lambda z, x, y: (log(y), ratio(x, y) * one_from(y, 0)),
-    s.xlog1py: lambda z, x, y: (log1p(y), ratio(x, 1 + y) * one_from(y, -1)),
-    s.entr: lambda z, x: (-log(x) - 1,),
+    s.xlogy: lambda z, x, y: (e.log(y), ratio(x, y) * one_from(y, 0)),
+    s.xlog1py: lambda z, x, y: (e.log1p(y), ratio(x, 1 + y) * one_from(y, -1)),
+    s.entr: lambda z, x: (-e.log(x) - 1,),
     s.rel_entr: lambda z, x, y: (log_ratio(x, y) + 1, -ratio(x, y)),
     s.kl_div: kl_div_partials,
     s.exprel: lambda z, x: (0.5 * at(s.hyp1f1, [2, 3], x),),
-    s.cosm1: lambda z, x: (-sin(x),),
+    s.cosm1: lambda z, x: (-e.sin(x),),
     # The error function and the normal distribution (DLMF 7)
-    s.erf: lambda z, x: (2 / ROOT_PI * exp(-square(x)),),
-    s.erfc: lambda z, x: (-2 / ROOT_PI * exp(-square(x)),),
+    s.erf: lambda z, x: (2 / ROOT_PI * e.exp(-e.square(x)),),
+    s.erfc: lambda z, x: (-2 / ROOT_PI * e.exp(-e.square(x)),),
     s.erfcx: lambda z, x: (erfcx_slope(z, x),),
-    s.erfinv: lambda z, x: (ROOT_PI / 2 * exp(square(z)),),
-    s.erfcinv: lambda z, x: (-ROOT_PI / 2 * exp(square(z)),),
-    s.dawsn: lambda z, x: (dawsn_slope(x, at(s.hyp1f1, [1, 0.5], -square(x))),),
-    s.ndtr: lambda z, x: (exp(-0.5 * square(x)) / ROOT_2PI,),
+    s.erfinv: lambda z, x: (ROOT_PI / 2 * e.exp(e.square(z)),),
+    s.erfcinv: lambda z, x: (-ROOT_PI / 2 * e.exp(e.square(z)),),
+    s.dawsn: lambda z, x: (dawsn_slope(x, at(s.hyp1f1, [1, 0.5], -e.square(x))),),
+    s.ndtr: lambda z, x: (e.exp(-0.5 * e.square(x)) / ROOT_2PI,),
     s.log_ndtr: lambda z, x: (log_ndtr_slope(z, x),),
-    s.ndtri: lambda z, x: (ROOT_2PI * exp(0.5 * square(z)),),
+    s.ndtri: lambda z, x: (ROOT_2PI * e.exp(0.5 * e.square(z)),),
     s.ndtri_exp: lambda z, x: (ROOT_PI / ROOT_2 * s.erfcx(z / -ROOT_2),),
     s.owens_t: lambda z, h, a: (
-        s.erf(a * h / ROOT_2) * exp(-0.5 * square(h)) / (-2 * ROOT_2PI),
-        exp(-0.5 * square(h) * (1 + square(a))) / (2 * PI * (1 + square(a))),
+        s.erf(a * h / ROOT_2) * e.exp(-0.5 * e.square(h)) / (-2 * ROOT_2PI),
+        e.exp(-0.5 * e.square(h) * (1 + e.square(a))) / (2 * PI * (1 + e.square(a))),
     ),
     # The gamma function (DLMF 5, 8)
     s.gamma: lambda z, x: (z * s.digamma(x),),
@@ -251,11 +237,11 @@ SPECIAL: dict[Op, Partials] = {
     s.i0: lambda z, x: (s.i1(x),),
     s.i1: lambda z, x: (0.5 * (s.i0(x) + at(s.iv, [2], x)),),
     s.iv: lambda z, n, x: (None, order_slope(s.iv, n, x, 1)),
-    s.i0e: lambda z, x: (scaled_bessel_slope(z, x, 0, -1, s.i1e(x) - sign(x) * z),),
+    s.i0e: lambda z, x: (scaled_bessel_slope(z, x, 0, -1, s.i1e(x) - e.sign(x) * z),),
     s.i1e: lambda z, x: (
-        scaled_bessel_slope(z, x, 1, -1, 0.5 * (s.i0e(x) + at(s.ive, [2], x)) - sign(x) * z),
+        scaled_bessel_slope(z, x, 1, -1, 0.5 * (s.i0e(x) + at(s.ive, [2], x)) - e.sign(x) * z),
     ),
-    s.ive: lambda z, n, x: (None, order_slope(s.ive, n, x, 1) - sign(x) * z),
+    s.ive: lambda z, n, x: (None, order_slope(s.ive, n, x, 1) - e.sign(x) * z),
     s.k0: lambda z, x: (-s.k1(x),),
     s.k1: lambda z, x: (-0.5 * (s.k0(x) + at(s.kv, [2], x)),),
     s.kv: lambda z, n, x: (None, -order_slope(s.kv, n, x, 1)),
@@ -265,8 +251,8 @@ SPECIAL: dict[Op, Partials] = {
     ),
     s.kve: lambda z, n, x: (None, z - order_slope(s.kve, n, x, 1)),
     # Integrals and hypergeometric functions (DLMF 6, 13, 15, 19)
-    s.exp1: lambda z, x: (-one_from(x, 0) * exp(-x) / x,),
-    s.expi: lambda z, x: (exp(x) / x,),
+    s.exp1: lambda z, x: (-one_from(x, 0) * e.exp(-x) / x,),
+    s.expi: lambda z, x: (e.exp(x) / x,),
     s.expn: lambda z, n, x: (None, expn_slope(n, x)),
     s.spence: lambda z, x: (spence_slope(x),),
     s.ellipk: lambda z, x: (PI / 8 * at(s.hyp2f1, [1.5, 1.5, 2], x),),

@@ -18,21 +18,13 @@ from graphcore.ops import leaf
 from graphcore.ops.control import LOOPS, Carry, Loop, LoopOperand
 from graphcore.rewrites.plain import refill
 
-from .view import (
-    Moved,
-    inside_as_well,
-    nearest,
-    new_params,
-    replaced,
-    trip_counts_inside,
-    with_loops,
-)
+from . import view
 from .zeros import zeros_known
 
 
 def tidy_bodies(graph: Graph) -> Graph:
     """`tidy_body`, applied to the body of every loop and branch."""
-    return inside_as_well(tidy_body, graph)
+    return view.inside_as_well(tidy_body, graph)
 
 
 def tidy_body(graph: Graph) -> Graph:
@@ -64,7 +56,7 @@ def merge_loops(graph: Graph) -> Graph:
         loops[keys[node]] = new
     if len(loops) == len(keys):
         return graph
-    return with_loops(
+    return view.with_loops(
         graph, loops, {node: moved_results(node, key, loops) for node, key in keys.items()}
     )
 
@@ -83,13 +75,13 @@ def join_loops(a: Loop, b: Loop) -> Loop:
     )
 
 
-def moved_results(node: Node, key: Node, loops: Mapping[Node, Loop]) -> Moved:
+def moved_results(node: Node, key: Node, loops: Mapping[Node, Loop]) -> view.Moved:
     """The indices of the results of a loop among those of the merged loop."""
     old, new = Loop.of(node), loops[key]
     carries = {carry: i for i, carry in enumerate(new.carries)}
     results = {y: i for i, y in enumerate(new.results, len(carries))}
     found = [*[carries[carry] for carry in old.carries], *[results[y] for y in old.results]]
-    return Moved(key, dict(enumerate(found)))
+    return view.Moved(key, dict(enumerate(found)))
 
 
 def leads_to(
@@ -178,10 +170,10 @@ def record_for(early: Node, late: Node, loops: dict[Node, Loop], keys: dict[Node
         extended = source.build()
     keys[extended] = early
     at = {y: i for i, y in enumerate(source.results, len(source.carries))}
-    new = new_params("saved", user, found)
+    new = view.new_params("saved", user, found)
     saved = [LoopOperand(param, extended[at[node]]) for node, param in new.items()]
     user = user._replace(sequences=(*user.sequences, *saved))
-    loops[late] = replaced(user, new, record_for)
+    loops[late] = view.replaced(user, new, record_for)
 
 
 def same_at_each_step(
@@ -205,7 +197,7 @@ def frontier(
 ) -> list[Node]:
     """The nodes nearest to `outputs` that `early` has computed, differing from step to step."""
     computed = set(early.attrs["body"].nodes())
-    local = trip_counts_inside(early.attrs["body"])
+    local = view.trip_counts_inside(early.attrs["body"])
     known, changing = set(shared), set(varying)
     for node in toposort(outputs):
         given = all(x in known or Trait.FREE in x.op.traits for x in node.inputs)
@@ -214,7 +206,7 @@ def frontier(
             if not changing.isdisjoint(node.inputs):
                 changing.add(node)
     fixed = known - changing  # the same at all steps: computed once, outside
-    return nearest(
+    return view.nearest(
         outputs,
         lambda node: node in known and bool(node.inputs) and worth_saving(node, local),
         fixed.__contains__,
@@ -268,8 +260,8 @@ def prune(graph: Graph, loops: Mapping[Node, Loop], keys: Mapping[Node, Node]) -
         elif node in live:
             live.update(node.inputs)
             read(node)
-    places = {node: Moved(key, indices[key]) for node, key in keys.items() if key in new}
-    return with_loops(graph, new, places) if new else graph
+    places = {node: view.Moved(key, indices[key]) for node, key in keys.items() if key in new}
+    return view.with_loops(graph, new, places) if new else graph
 
 
 def needed_parts(loop: Loop, used: Iterable[int]) -> tuple[Loop, dict[int, int]]:
@@ -319,4 +311,4 @@ def with_constants(loop: Loop) -> Loop:
     """The loop whose body has the constants that are given to it."""
     new = {p: x for p, x in loop.captured if x.op is leaf.full}
     new |= {p: refill(x, x.type.shape[1:]) for p, x in loop.sequences if x.op is leaf.full}
-    return replaced(loop, new, with_constants)
+    return view.replaced(loop, new, with_constants)
