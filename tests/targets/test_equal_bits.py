@@ -12,7 +12,8 @@ import pytest
 
 import graphcore as gc
 from benchmarks.programs import FURTHER, NAMES, Program
-from tests.random_programs.running import built
+from tests.random_programs.joining import join_of
+from tests.random_programs.running import results, tensors
 from tests.targets.drawing import KINDS
 
 pytestmark = [pytest.mark.by_rule, pytest.mark.usefixtures("generated_python")]
@@ -58,7 +59,9 @@ def test_random_programs(kind: str, count: int, calls: int) -> None:
     for seed in range(count):
         program = KINDS[kind](seed)
         try:
-            [compiled], _ = built(program, [None])
+            given = tensors(program)
+            outputs = results(program, given)
+            compiled = gc.compile([*given.values()], outputs, join=join_of(program))
             arguments = program.arguments(0)
             compiled._values(*arguments)
         except gc.GraphError:
