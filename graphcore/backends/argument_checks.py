@@ -5,9 +5,8 @@ Programs that are exported have these definitions in their file, so they need no
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -210,14 +209,20 @@ class Unknown(NamedTuple):
     axis: int | None
 
 
+class Term(NamedTuple):
+    """A size in words, the numbers of the unknown sizes in it, and its code: "2*n0"."""
+
+    said: str
+    of: tuple[int, ...]
+    code: str
+
+
 class Sized(NamedTuple):
-    """A size that an axis of a parameter must have: computed from the unknown sizes `of`."""
+    """The size that an axis of a parameter must have."""
 
     parameter: int
     axis: int
-    said: str
-    of: tuple[int, ...]
-    value: Callable[..., int]
+    size: Term
 
 
 class Needed(NamedTuple):
@@ -226,70 +231,96 @@ class Needed(NamedTuple):
     operation: str
     dim: str
     relation: str
-    left: Sized
-    right: Sized
+    left: Term
+    right: Term
     kind: type[GraphError]
     cure: str
 
 
-HOLDS = {"==": operator.eq, "<": operator.lt, "<=": operator.le}
+Check: TypeAlias = Unknown | Sized | Needed
 
 
 class Checks(NamedTuple):
-    """The sizes that a call must have."""
+    """The sizes that a call must have, in lines of Python that look at arrays and change nothing.
+
+    These call arrays `x0`, ..., unknown sizes `n0`, ... and the sizes of other axes `x0_1`, ...
+    """
 
     parameters: Sequence[Parameter]
     unknowns: Sequence[Unknown]
-    sized: Sequence[Sized]
-    needed: Sequence[Needed]
+    sizes: Sequence[Sized | Needed]
 
-    def refuse(self, arrays: Sequence[Array], sizes: tuple[int, ...]) -> None:
-        """Say which of the checks failed."""
-        for (_, number, axis), got in zip(self.unknowns, sizes, strict=True):
-            if axis is None and not 0 <= got <= LARGEST_VALUE:
-                cure = f"pass a number from 0 to {LARGEST_VALUE}"
-                param = self.parameters[number]
-                reason = f"input {param.shown} is {got}, but is the size of a dim"
-                raise refusal(reason, param.declared, cure=cure)
-        for size in self.sized:
-            param, got = self.parameters[size.parameter], arrays[size.parameter].shape[size.axis]
-            want, dim = size.value(*sizes), param.dims[size.axis]
-            if want != got:
-                others = [
-                    f"input {giver.shown} has {show_dim(name)} = {sizes[at]} ({giver.declared})"
-                    for at, name, giver, _ in self.givers(size.of)
-                ]
-                shown = f"{size.said} = {want}: {'; '.join(others)}" if others else f"{want}"
-                cure = "pass arrays of matching sizes, or give the dim a size of its own where it "
-                cure += f"is declared, such as {{{quote(dim)}: 'n_other'}}"
-                raise param.of_another_size(
-                    dim, got, shown, cure if others else param.size_cure(dim)
-                )
-        for need in self.needed:
-            left, right = need.left.value(*sizes), need.right.value(*sizes)
-            if not HOLDS[need.relation](left, right):
-                how = [
-                    f"{show_dim(name)} = {sizes[at]}, {giver.place(axis)} input {giver.shown} "
-                    f"({giver.declared})"
-                    for at, name, giver, axis in self.givers((*need.left.of, *need.right.of))
-                ]
-                agree = "whose sizes agree" if need.relation == "==" else "of sufficient size"
-                cure = need.cure or f"pass arrays {agree}"
-                if cure.endswith("agree") and not (need.left.of and need.right.of):
-                    cure += ", or let what has the known size, such as a mask or the numbers of "
-                    cure += "groups, be an input too: gc.tensor(name, dims)"
-                raise refusal(
-                    f"{need.operation} needs {need.left.said} {need.relation} {need.right.said} "
-                    f"for dim {quote(need.dim)}, but they are {left} and {right}",
-                    *how,
-                    cure=cure,
-                    kind=need.kind,
-                )
+    def lines(self) -> list[str]:
+        """The lines that find all sizes, and check them.
 
-    def givers(self, numbers: Iterable[int]) -> list[tuple[int, str, Parameter, int | None]]:
-        """The unknown sizes of some numbers by name, each with the axis that gives it."""
-        found = [(self.unknowns[at].name, at) for at in dict.fromkeys(numbers)]
+        They need `shape` of arrays, and `item()` where a value is a size.
+        """
+        given = {(x.parameter, x.axis): f"n{number}" for number, x in enumerate(self.unknowns)}
+        lines = []
+        for i, param in enumerate(self.parameters):
+            if (i, None) in given:
+                lines.append(f"{given[i, None]} = x{i}.item()")
+            if param.fixed is None:
+                axes = [given.get((i, axis), f"x{i}_{axis}") for axis in range(param.ndim)]
+                lines.append(f"{', '.join(axes)}, = x{i}.shape")
+        if holds := [condition for condition, *_ in self.conditions()]:
+            lines += [f"if not ({' and '.join(holds)}):", "    refuse(locals())"]
+        return lines
+
+    def conditions(self) -> Iterator[tuple[str, str, str, Check]]:
+        """Every condition, the two sizes that its error says, and what it is a condition of."""
+        for number, given in enumerate(self.unknowns):
+            if given.axis is None:
+                yield f"0 <= n{number} <= {LARGEST_VALUE}", f"n{number}", "0", given
+        for x in self.sizes:
+            if isinstance(x, Sized):
+                left, relation, right = f"x{x.parameter}_{x.axis}", "==", x.size.code
+            else:
+                left, relation, right = x.left.code, x.relation, x.right.code
+            yield f"{left} {relation} {right}", left, right, x
+
+    def refuse(self, values: dict[str, Any]) -> None:
+        """Raise the error of the first condition that does not hold for these values of names."""
+        for holds, left, right, x in self.conditions():
+            if not eval(holds, values):
+                raise self.refusal(x, eval(left, values), eval(right, values), values)
+
+    def refusal(self, x: Check, left: int, right: int, values: Mapping[str, Any]) -> GraphError:
+        """The error of a condition that does not hold for these two sizes."""
+        if isinstance(x, Needed):
+            how = [
+                f"{name} = {values[at]}, {giver.place(axis)} input {giver.shown} ({giver.declared})"
+                for at, name, giver, axis in self.givers((*x.left.of, *x.right.of))
+            ]
+            agree = "whose sizes agree" if x.relation == "==" else "of sufficient size"
+            cure = x.cure or f"pass arrays {agree}"
+            if cure.endswith("agree") and not (x.left.of and x.right.of):
+                cure += ", or let what has the known size, such as a mask or the numbers of "
+                cure += "groups, be an input too: gc.tensor(name, dims)"
+            reason = f"{x.operation} needs {x.left.said} {x.relation} {x.right.said} for dim "
+            reason += f"{quote(x.dim)}, but they are {left} and {right}"
+            return refusal(reason, *how, cure=cure, kind=x.kind)
+        param = self.parameters[x.parameter]
+        if isinstance(x, Unknown):
+            reason = f"input {param.shown} is {left}, but is the size of a dim"
+            return refusal(reason, param.declared, cure=f"pass a number from 0 to {LARGEST_VALUE}")
+        dim = param.dims[x.axis]
+        others = [
+            f"input {giver.shown} has {name} = {values[at]} ({giver.declared})"
+            for at, name, giver, _ in self.givers(x.size.of)
+        ]
+        if not others:
+            return param.of_another_size(dim, left, right, param.size_cure(dim))
+        cure = "pass arrays of matching sizes, or give the dim a size of its own where it is "
+        cure += f"declared, such as {{{quote(dim)}: 'n_other'}}"
+        shown = f"{x.size.said} = {right}: {'; '.join(others)}"
+        return param.of_another_size(dim, left, shown, cure)
+
+    def givers(self, numbers: Iterable[int]) -> list[tuple[str, str, Parameter, int | None]]:
+        """The unknown sizes of some numbers by name, each with its code and what gives it."""
+        found = sorted([(self.unknowns[number].name, number) for number in {*numbers}])
+        given = [(name, number, self.unknowns[number]) for name, number in found]
         return [
-            (at, name, self.parameters[self.unknowns[at].parameter], self.unknowns[at].axis)
-            for name, at in sorted(found)
+            (f"n{number}", show_dim(name), self.parameters[x.parameter], x.axis)
+            for name, number, x in given
         ]

@@ -284,7 +284,7 @@ class Own(NamedTuple):
         ]
         if own.rules.entries:
             wanted.append(("rules run in", "simplified", "leave rules= out"))
-        places = {step.name for step in every_pass(shared)}
+        places = {step.name for step in every_pass(shared)} if wanted else set()
         for runs, place, cure in wanted:
             if place not in places:
                 reason = f"{runs} {place!r}, a pass that the target does not have"

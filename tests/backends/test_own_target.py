@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pickle
+import re
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -99,3 +101,36 @@ def test_no_neutral_file_names_a_target() -> None:
         if "numpy_backend" in line or "llvm_kernels" in line
     ]
     assert lines == []
+
+
+def test_checks_convert_nothing() -> None:
+    """A target checks arrays of its own by lines that ask them for shapes and values of sizes."""
+    z = gc.tensor("z", {"n": None, "m": None})
+    w = gc.tensor("w", {"n//m": z.sizes["n"] // z.sizes["m"], "col": COLUMNS})
+    k = gc.tensor("k", (), dtype="int64")
+    g = gc.compile([z, w, k], [z.isel(n=slice(1, None)), w, gc.arange(k, dim="k")], native=False)
+    checks = g._boundary.checks
+
+    def check(*arrays: object) -> tuple[int, ...]:
+        names = {f"x{i}": array for i, array in enumerate(arrays)} | {"refuse": checks.refuse}
+        exec("\n".join(checks.lines()), names)
+        return tuple(names[f"n{i}"] for i in range(3))  # type: ignore[misc]
+
+    def shaped(*shape: int, value: int = 2) -> object:
+        return SimpleNamespace(shape=shape, item=lambda: value)
+
+    assert check(shaped(6, 2), shaped(3, COLUMNS), shaped()) == (6, 2, 2)
+    for wrong in (
+        (shaped(6, 2), shaped(4, COLUMNS), shaped()),
+        (shaped(6, 2), shaped(3, 9), shaped()),
+        (shaped(6, 0), shaped(3, COLUMNS), shaped()),  # n // 0
+        (shaped(6, 2), shaped(3, COLUMNS), shaped(value=-1)),
+    ):
+        with pytest.raises(gc.GraphValueError) as own:
+            check(*wrong)
+        arrays = [np.ones(x.shape) for x in wrong[:2]]  # type: ignore[attr-defined]
+        with pytest.raises(gc.GraphValueError) as usual:
+            g(*arrays, wrong[2].item())  # type: ignore[attr-defined]
+        said = [re.sub(r"called at .*", "", str(error.value)) for error in (own, usual)]
+        assert said[0] == said[1]
+        assert "size" in said[0] or "needs 1 <= m" in said[0]

@@ -24,7 +24,7 @@ from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.name_text import show_dim
 from graphcore.ir.op import may_raise
 from graphcore.ir.provenance import described_by, user_line
-from graphcore.ir.sizes import Size, code
+from graphcore.ir.sizes import code
 from graphcore.ir.structures import level_of
 from graphcore.ops.outside import Function as Outside
 
@@ -196,18 +196,12 @@ class File:
         """The checks of arguments, and the function that binds them to the program's."""
         params = self.boundary.params
         known = [(x.number, x.name, x.dims, x.dtype, x.fixed, x.declared) for x in params]
-        names = {name: f"n{i}" for i, name in enumerate(self.boundary.unknowns)}
-
-        def size_function(size: Size) -> Any:
-            return Written(f"lambda {', '.join(names.values())}: {code(size, names)}")
-
-        checks = self.boundary.checks(size_function)
+        checks = self.boundary.checks
         lines = [
             block("PARAMETERS", [f"Parameter{self.spell(of)}" for of in known]),
             block("UNKNOWNS", map(self.spell, checks.unknowns)),
-            block("SIZED", map(self.spell, checks.sized)),
-            block("NEEDED", map(self.spell, checks.needed)),
-            "CHECKS = Checks(PARAMETERS, UNKNOWNS, SIZED, NEEDED)",
+            block("SIZES", map(self.spell, checks.sizes)),
+            "CHECKS = Checks(PARAMETERS, UNKNOWNS, SIZES)",
             f"ARGUMENTS = Arguments([{', '.join(map(self.form, arguments))}], PARAMETERS)",
             "ndarray, refuse = np.ndarray, CHECKS.refuse",
             *self.labels(),
