@@ -97,7 +97,8 @@ def inputs_by_name(outputs: Sequence[Node], known: Iterable[Node] = ()) -> dict[
     sizes = [name.node for name in computed_sizes(outputs) if name.node is not None]
     graph = Graph((), (*outputs, *sizes))
     found = {str(node.attrs["name"]): node for node in leaf.inputs_among(graph.nodes())}
-    for size in dict.fromkeys(name for node in graph.every_node() for name in unknowns_of(node)):
+    read = [name for x in graph.every_node() for name in sorted(unknowns_of(x), key=repr)]
+    for size in dict.fromkeys(read):
         if isinstance(size, ValueOf):
             any_integer = leaf.param(str(size), TensorType(INT, (), ()))
             found.setdefault(str(size), by_name.get(str(size), any_integer))

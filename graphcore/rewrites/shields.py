@@ -63,7 +63,7 @@ def contracted(ct: Node, product: Node) -> Node:
     A number of steps that a loop finds is known where this loop stands, and it may go: there `ct`
     itself is looked at. It may be 0 by chance, where the slope of a finite contraction counts.
     """
-    for sizes in omits(ct):
+    for sizes in sorted(omits(ct), key=lambda sizes: sorted(map(str, sizes))):
         if not sizes or any(isinstance(n, int) or n in product.type.shape for n in sizes):
             continue
         names = [name for n in sizes if isinstance(n, Expression) for name in n.unknowns]

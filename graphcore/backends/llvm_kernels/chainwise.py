@@ -59,7 +59,7 @@ def some_rows_at_a_time(w: Writer, step: Chain, homes: Homes) -> None:
 def buffers_of_chain(w: Writer, step: Chain, homes: Homes) -> Homes:
     """Buffers for the values of a chain: of one row, of some rows, or of all."""
     given, k = dict(homes), len(step.axes)
-    for x in step.own:
+    for x in [x for x in step.made if x in step.own]:
         shape = (minimum(ROWS, step.axes[-1]), *x.type.shape[k:])
         given[x] = [w.new(x, TensorType(x.type.dtype, shape))]
     buffers: dict[Node, list[Buffer]] = {}

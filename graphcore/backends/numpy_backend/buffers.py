@@ -95,7 +95,7 @@ def plan(
             assert known_free is not None
             known_free.append(slot_of[x])
     arrays: dict[Node, Node] = {}
-    for node in held & replaced.keys():
+    for node in [x for x in replaced if x in held]:
         x = node
         while x in replaced:  # the output is written over these, so all lie in its array
             x = replaced[x]

@@ -66,7 +66,8 @@ def rearrange(pattern: str, x: Operand, /, **sizes: SizeLike) -> Tensor:
         require_once(pattern, listed, batch, node)
     parts = [part for item in left for part in item.parts if part != DOTS]
     require_same(pattern, parts, [part for item in right for part in item.parts], node)
-    for name in sizes.keys() - {part for item in left if item.is_group for part in item.parts}:
+    grouped = {part for item in left if item.is_group for part in item.parts}
+    for name in [name for name in sizes if name not in grouped]:
         cure = close_match(name, tuple(parts))
         raise refusal(f"{pattern!r} splits no dim into {name!r}", node, cure=cure)
 
@@ -103,7 +104,7 @@ def sides(pattern: str, node: Node) -> tuple[list[Item], list[Item]]:
 
 def named_groups(pattern: str, left: list[Item], node: Node) -> list[Item]:
     """The left side with names for its groups: those of the dims that are not named otherwise."""
-    named = {item.dim for item in left if item.dim}
+    named = dict.fromkeys(item.dim for item in left if item.dim)
     require_dims(node, tuple(dim for dim in named if dim != DOTS))
     free = [dim for dim in node.type.dims if dim not in named]
     groups = [item for item in left if not item.dim]

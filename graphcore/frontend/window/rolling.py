@@ -112,7 +112,7 @@ def window_sizes(
 ) -> dict[str, SizeLike]:
     """The sizes of windows by dim; a keyword that is no dim, but nearly an option, is refused."""
     options = [*inspect.signature(function).parameters][2:-1]
-    for name in given.keys() - x.dims:
+    for name in [name for name in given if name not in x.dims]:
         if cure := keyword_cure(name, given[name], options, []):
             raise type_refusal(f"takes no {name}", x, cure=cure)
     return arguments.mapping(dim, given, "{'dim': 3}", x)
@@ -153,7 +153,7 @@ class Windowed(Listing):
         """`_apply`, with options that the reduction takes."""
         known = dict(inspect.signature(function).parameters)
         del known["x"], known["dim"]
-        for name in options.keys() - known:
+        for name in [name for name in options if name not in known]:
             call = f"{MAKERS[type(self).__name__]}.{function.__name__}"
             cure = keyword_cure(name, options[name], [*known], [])
             cure = cure or f"write {call}({', '.join(map(argument, known.values()))})"

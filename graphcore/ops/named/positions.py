@@ -159,6 +159,6 @@ def reaches(dim: str, start: Size, step: int, many: Size, size: Size) -> None:
     if isinstance(many, int) and many > 0:  # symbolic counts are those of slices: inside
         last = start + (many - 1) * step
         reason = f"places {start}, ..., {last} of dim {dim!r}, which has size {size}"
-        for at in {start, last}:
+        for at in dict.fromkeys((start, last)):
             inside(dim, -1, at, reason)
             inside(dim, at, size, reason)
