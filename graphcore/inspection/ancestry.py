@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple, TypeVar
 
 from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node
+from graphcore.ir.node import Node, reached
 from graphcore.ir.provenance import Asked
 from graphcore.ir.trace import Record, Rule, Trace
 from graphcore.ops import leaf
@@ -133,17 +133,12 @@ class Ancestry:
 
     def within(self, node: Node, root: Node, source: Any) -> bool:
         """Whether a node is among those that a rule built."""
-        return any(x is node for x in self.built(root, source))
+        return node in self.built(root, source)
 
-    def built(self, root: Node, source: Any) -> Iterator[Node]:
+    def built(self, root: Node, source: Any) -> Iterable[Node]:
         """The nodes that a rule built, which all have one source: a root, and those below it."""
-        seen, stack = {root}, [root]
-        while stack:
-            x = stack.pop()
-            yield x
-            new = [y for y in x.inputs if y not in seen and self.trace.sources.get(y) == source]
-            seen.update(new)
-            stack += new
+        sources = self.trace.sources
+        return reached([root], lambda x: [y for y in x.inputs if sources.get(y) == source])
 
     def history(self, node: Node) -> History:
         """Every change on the way from the user's nodes to a node."""

@@ -15,7 +15,7 @@ from graphcore.backends.arguments import Arguments
 from graphcore.backends.label_checks import COMPARED, Along, Index, differences, indexes_of
 from graphcore.ir.errors import GraphError, GraphValueError
 from graphcore.ir.graph import Graph, bodies_of
-from graphcore.ir.node import Node
+from graphcore.ir.node import Node, reached
 from graphcore.ir.sizes import unknown
 from graphcore.ir.types import TensorType
 from graphcore.ops import leaf, named
@@ -37,13 +37,10 @@ def given(graph: Graph) -> list[Node]:
     constants = labelled(graph)[len(graph.params) :]
     if not constants:
         return [*graph.params]
-    values, todo = set[Node](), [*graph.outputs]
-    while todo:
-        node = todo.pop()
-        if node not in values:
-            values.add(node)
-            todo += computed_from(node)
-            todo += [y for body in bodies_of(node) for y in body.outputs]
+    values = reached(
+        graph.outputs,
+        lambda x: (*computed_from(x), *(y for body in bodies_of(x) for y in body.outputs)),
+    )
     return [*graph.params, *[x for x in constants if x in values]]
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from .errors import GraphError, GraphTypeError, GraphValueError, Refusal, require
 from .interning import Interned
@@ -16,6 +16,8 @@ from .remembered import Remembered
 from .size_text import show_unknown
 from .sizes import Size, lower_bound, same
 from .types import TensorType, TupleType, Type, fits
+
+T = TypeVar("T")
 
 if TYPE_CHECKING:
     from .op import Op
@@ -287,6 +289,7 @@ new_object = object.__new__
 
 set_builds = vars(Unfrozen)["builds"].__set__
 type_of = attrgetter("type")
+inputs_of = attrgetter("inputs")
 
 _inferred = Remembered()
 MOST_AXES = 64
@@ -373,14 +376,14 @@ def unwrap(x: Node, op: Op) -> Node:
     return x.inputs[0] if x.op is op else x
 
 
-def below(roots: Iterable[Node]) -> set[Node]:
-    """Every node below `roots`, and these."""
-    found = set(roots)
+def reached(roots: Iterable[T], follow: Callable[[T], Iterable[T]]) -> dict[T, None]:
+    """These roots, and all that `follow` leads to from one of them."""
+    found = dict.fromkeys(roots)
     stack = [*found]
     while stack:
-        for x in stack.pop().inputs:
+        for x in follow(stack.pop()):
             if x not in found:
-                found.add(x)
+                found[x] = None
                 stack.append(x)
     return found
 

@@ -15,12 +15,11 @@ in the trace of the compilation. Recursion is bounded, so that depth is no limit
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping
-from operator import attrgetter
 from typing import Any
 
 from .errors import GraphError, GraphTypeError, GraphValueError, UnsettledError
 from .graph import WITH_BODIES, Graph, with_bodies
-from .node import Attrs, Node, toposort
+from .node import Attrs, Node, inputs_of, toposort
 from .op import Op
 from .provenance import described_by, inherit, is_ours, state
 from .sizes import Expression, Size
@@ -175,9 +174,6 @@ def settle_node(
     new = form(node, tuple([done[x] for x in node.inputs]))
     last = done[node] = node if new is node else settle_node(new, form, done, trace, depth - 1)
     return last
-
-
-inputs_of = attrgetter("inputs")
 
 
 def walk(

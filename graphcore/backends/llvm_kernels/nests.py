@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node, unwrap
+from graphcore.ir.node import Node, reached, unwrap
 from graphcore.ir.op import Trait
 from graphcore.ir.sizes import Shape, count
 from graphcore.ir.types import TupleType
@@ -367,17 +367,11 @@ def reads_what_it_overwrites(update: Node, updates: Collection[Node]) -> bool:
 
 def unstored(waiting: Iterable[Node], updates: Collection[Node]) -> list[Node]:
     """These nodes and all nodes below them, down to nodes that are stored in any case."""
-    stack = [*waiting]
-    found = dict.fromkeys(stack)
-    while stack:
-        node = stack.pop()
-        if is_alone(node) or node in updates:
-            continue
-        for x in node.inputs:
-            if x not in found:
-                found[x] = None
-                stack.append(x)
-    return [x for x in found if not is_alone(x) and x not in updates]
+
+    def ends(x: Node) -> bool:
+        return is_alone(x) or x in updates
+
+    return [x for x in reached(waiting, lambda x: () if ends(x) else x.inputs) if not ends(x)]
 
 
 def stored(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
-from graphcore.ir.node import Node
+from graphcore.ir.node import Node, reached
 from graphcore.ir.sizes import Size, evaluate, unknowns
 from graphcore.ops import tensor as t
 
@@ -81,14 +81,9 @@ def is_known(p: Places, node: Node) -> bool:
     return node in p.buffers or node in p.numbers or not node.inputs
 
 
-def all_below(p: Places, nodes: Iterable[Node]) -> set[Node]:
+def all_below(p: Places, nodes: Iterable[Node]) -> Iterable[Node]:
     """These nodes and all that are computed for them."""
-    waiting, found = [*nodes], set(nodes)
-    while waiting:
-        below = [x for x in waiting.pop().inputs if x not in found and not is_known(p, x)]
-        found.update(below)
-        waiting += below
-    return found
+    return reached(nodes, lambda node: [x for x in node.inputs if not is_known(p, x)])
 
 
 def at_sample(size: Size) -> int:

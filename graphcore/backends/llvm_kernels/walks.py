@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import product
 from math import prod
 from typing import Any
 
-from graphcore.ir.node import Node
+from graphcore.ir.node import Node, reached
 from graphcore.ir.sizes import Shape
 
 from .addressing import ZERO, Buffer, Index
@@ -149,16 +149,12 @@ def at_once(p: Places, roots: Sequence[Node]) -> int:
 
 def cost(p: Places, roots: Sequence[Node]) -> int:
     """The approximate cost of a place of all values that are computed for some roots."""
-    seen: set[Node] = set()
-    waiting, total = [*roots], 0
-    while waiting:
-        node = waiting.pop()
-        if node in seen or node in p.buffers or node in p.numbers or not node.inputs:
-            continue
-        seen.add(node)
-        total += 0 if node in roots else flops(node)
-        waiting += node.inputs
-    return total
+
+    def computed(xs: Iterable[Node]) -> list[Node]:
+        return [x for x in xs if x.inputs and x not in p.buffers and x not in p.numbers]
+
+    found = reached(computed(roots), lambda x: computed(x.inputs))
+    return sum(flops(x) for x in found if x not in roots)
 
 
 def transposed_along(p: Places, roots: Sequence[Node]) -> int | None:

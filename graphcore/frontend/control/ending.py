@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from graphcore.frontend.core.base import refusal
-from graphcore.ir.node import Node, toposort
+from graphcore.ir.node import Node, reached, toposort
 from graphcore.ir.transform import substitute
 from graphcore.ops import control, elementwise, leaf, named
 from graphcore.ops.control import Loop
@@ -91,11 +91,5 @@ def deciding_params(loop: Loop) -> list[Node]:
     """The params that the condition is computed from, in this step or in later ones."""
     assert loop.condition is not None
     updates = {x.param: x.update for x in loop.carries}
-    params, found = set(loop.params.all), dict[Node, None]()
-    waiting = [loop.condition]
-    while waiting:
-        for x in toposort([waiting.pop()]):
-            if x in params and x not in found:
-                found[x] = None
-                waiting += [updates[x]] if x in updates else []
-    return [*found]
+    found = reached([loop.condition], lambda x: (updates[x],) if x in updates else x.inputs)
+    return [x for x in found if x in loop.params.all]

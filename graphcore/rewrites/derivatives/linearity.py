@@ -26,7 +26,7 @@ from graphcore.analysis.paths import of_floats
 from graphcore.ir.axes import values
 from graphcore.ir.dtypes import differentiable
 from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node
+from graphcore.ir.node import Node, reached
 from graphcore.ir.op import Op, Trait
 from graphcore.ir.transform import substitute
 from graphcore.ops import autodiff, control, leaf, tensor
@@ -188,17 +188,8 @@ def reads(partial: Partial, parts: Parts) -> bool:
 
 def varies_below(node: Node, parts: Parts) -> bool:
     """Whether a node made on the way depends on a known one that varies."""
-    seen, stack = {node}, [node]
-    while stack:
-        x = stack.pop()
-        if x in parts:
-            if any(part.at_all for part in parts[x]):
-                return True
-            continue
-        new = [y for y in x.inputs if y not in seen]
-        seen.update(new)
-        stack += new
-    return False
+    found = reached([node], lambda x: () if x in parts else x.inputs)
+    return any(part.at_all for x in found for part in parts.get(x, ()))
 
 
 def growth(node: Node, given: Sequence[Varies], bend: Node | None) -> Power:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping, Sequence
 
 from graphcore.ir.graph import Graph, with_bodies
-from graphcore.ir.node import Node, toposort
+from graphcore.ir.node import Node, reached, toposort
 from graphcore.ir.provenance import inheriting
 from graphcore.ir.trace import Record, Rule, current_trace
 from graphcore.ir.transform import substitute, transform
@@ -95,13 +95,12 @@ class Outside:
     ) -> dict[Node, Node]:
         """The values of all steps of some roots, and of all that they are made of."""
         done = {x: each[x] for x in given}
-        needed, stack = set[Node](), list(roots)
-        while stack:
-            x = stack.pop()
-            if x not in done and x not in needed and self.place.varies(x):
-                needed.add(x)
-                stack += x.inputs
-        beyond = {y for x in needed for y in x.inputs} - needed
+
+        def unmade(xs: Iterable[Node]) -> list[Node]:
+            return [x for x in xs if x not in done and self.place.varies(x)]
+
+        needed = reached(unmade(roots), lambda x: unmade(x.inputs))
+        beyond = {y for x in needed for y in x.inputs} - needed.keys()
         for x in toposort([x for x in roots if x in needed], beyond):
             done[x] = self.of_all_steps(x, done)
         return done

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from graphcore.ir.axes import Indexes, Receives, Reduces
 from graphcore.ir.graph import Graph, has_effect, may_raise_inside
-from graphcore.ir.node import Node, below, toposort, unwrap
+from graphcore.ir.node import Node, inputs_of, reached, toposort, unwrap
 from graphcore.ir.op import Trait
 from graphcore.ir.sizes import Size, lower_bound, upper_bound
 from graphcore.ir.types import TensorType
@@ -77,7 +77,7 @@ class Steps:
     def computed_anyway(self) -> set[Node]:
         """The nodes that are computed at least once."""
         if self.loop.condition is not None:
-            return below([self.loop.condition])
+            return set(reached([self.loop.condition], inputs_of))
         least = lower_bound(self.loop.settings["length"])
         return set(self.nodes) if least is not None and least >= 1 else set()
 
@@ -177,7 +177,7 @@ class Placement(Steps):
 
     def unneeded_nodes(self, terms: Iterable[Node], needed: Iterable[Node]) -> set[Node]:
         """The nodes that no step needs, and that take no more memory for all steps at once."""
-        early = below(needed)
+        early = reached(needed, inputs_of)
         return {
             node
             for node in toposort(terms)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node, toposort
+from graphcore.ir.node import Node, reached, toposort
 from graphcore.ir.op import Trait
 from graphcore.ir.provenance import inheriting
 from graphcore.ir.sizes import Expression
@@ -91,18 +91,8 @@ def leads_to(
 
     A loop made of several runs once all operands of all of them are there.
     """
-    seen: set[Node] = set()
-    stack = list(node.inputs)
-    while stack:
-        x = stack.pop()
-        if x in seen:
-            continue
-        seen.add(x)
-        key = keys.get(x)
-        if key is first:
-            return True
-        stack.extend(x.inputs if key is None else loops[key].operands.all)
-    return False
+    found = reached(node.inputs, lambda x: loops[keys[x]].operands.all if x in keys else x.inputs)
+    return any(keys.get(x) is first for x in found)
 
 
 def agree(a: Loop, b: Loop) -> bool:
@@ -274,22 +264,18 @@ def needed_parts(loop: Loop, used: Iterable[int]) -> tuple[Loop, dict[int, int]]
     updates = {carry.param: carry.update for carry in loop.carries}
     carried = {loop.carries[i].param for i in used if i < n}
     tests = () if loop.condition is None else (loop.condition,)
-    reached = set[Node]()
-    stack = [*tests, *roots, *[updates[param] for param in carried]]
-    while stack:
-        if (node := stack.pop()) not in reached:
-            reached.add(node)
-            stack += node.inputs
-            if node in updates and node not in carried:
-                carried.add(node)
-                stack.append(updates[node])
+    needed = reached(
+        [*tests, *roots, *[updates[param] for param in carried]],
+        lambda x: (updates[x],) if x in updates else x.inputs,
+    )
+    carried.update(needed.keys() & updates.keys())
     counting = counters(loop)
-    if counting and reached.isdisjoint(counting):
-        reached.add(counting[0])  # the loop that finds the number of steps must come first
+    if counting and needed.keys().isdisjoint(counting):
+        needed[counting[0]] = None  # the loop that finds the number of steps must come first
     loop = loop._replace(
         carries=tuple(x for x in loop.carries if x.param in carried),
-        sequences=tuple(x for x in loop.sequences if x.param in reached),
-        captured=tuple(x for x in loop.captured if x.param in reached),
+        sequences=tuple(x for x in loop.sequences if x.param in needed),
+        captured=tuple(x for x in loop.captured if x.param in needed),
         results=tuple(roots),
     )
     place = {x.param: i for i, x in enumerate(loop.carries)}

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from graphcore.analysis.cost import bytes_of, elements
 from graphcore.analysis.cuts import kept
 from graphcore.ir.graph import Graph
-from graphcore.ir.node import Attrs, Node, toposort
+from graphcore.ir.node import Attrs, Node, reached, toposort
 from graphcore.ir.op import Trait
 from graphcore.ir.provenance import inheriting
 from graphcore.ir.sizes import count
@@ -294,14 +294,9 @@ class Choice:
 
     def needed_values(self, stay: Container[Value]) -> list[Value]:
         """The values that steps need where some stay, operands first."""
-        stack = [*self.roots.values()]
-        found = {*stack}
-        while stack:
-            x = stack.pop()
-            for y in () if x in stay else self.operands.get(x, ()):
-                if y not in found:
-                    found.add(y)
-                    stack.append(y)
+        found = reached(
+            self.roots.values(), lambda x: () if x in stay else self.operands.get(x, ())
+        )
         return [x for x in self.seen if x in found]
 
     def again(self, value: Value, xs: list[Node]) -> Node:
