@@ -21,6 +21,7 @@ from graphcore.inspection.shown import file_at
 from graphcore.interop.joins import Inner, Join, check_constants, joined_dims
 from graphcore.interop.xarrays import DataArrays
 from graphcore.ir.graph import Graph
+from graphcore.ir.help_text import attributes
 from graphcore.ir.name_text import show_dim
 from graphcore.ir.provenance import described_by, public_call
 from graphcore.ir.trace import Trace, rule_name
@@ -205,22 +206,19 @@ def compile(
     return Compiled(graph, arranged.form(), mirrored.form(), returns, asked, join, rules)
 
 
+@attributes(
+    stages='The graphs between the parts of compilation, by name: "named", "lowered", '
+    '"simplified", "expanded", "optimized" and "scheduled"; for machine code also "kernels". '
+    "`print` shows a graph as `debug_print` does. The name of any pass gives the graph after it.",
+    passes="Every pass in order, as a tuple of `name`, `graph` (after it), `records` (its "
+    "rewrites), `seconds` and `change`.",
+)
 class Compiled(Questions, Generic[R]):
     """A compiled program: call it with arrays, or look into it.
 
     For type checkers it is generic in the form of its results: `Compiled[Array]`.
 
     Safe to call from several threads at once; pickled, it compiles again where it is loaded.
-
-    Attributes
-    ----------
-    stages
-        The graphs between the parts of compilation, by name: "named", "lowered", "simplified",
-        "expanded", "optimized" and "scheduled"; for machine code also "kernels". `print` shows a
-        graph as `debug_print` does. The name of any pass gives the graph after it.
-    passes
-        Every pass in order, as a tuple of `name`, `graph` (after it), `records` (its rewrites),
-        `seconds` and `change`.
     """
 
     __name__ = "program"  # libraries such as xarray ask a function for its name

@@ -16,7 +16,7 @@ from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.trees import Tree, flatten, paths
 from graphcore.frontend.create.inputs import tensor
 from graphcore.frontend.derive.derivatives import pullback, pushforward
-from graphcore.ir.help_text import fields
+from graphcore.ir.help_text import attributes, fields
 from graphcore.ir.name_text import show_dim
 from graphcore.ir.names import apart
 from graphcore.ops import leaf
@@ -31,31 +31,20 @@ EXACT = 0.4
 """The power of the rounding error of a dtype up to which derivatives must agree by default."""
 
 
+@attributes(
+    wrt="The name of the input.",
+    place="The position of its element, by dim.",
+    result='The path of the result, such as "y[0]".',
+    result_place="The position of its element, by dim.",
+    pullback="The entry in reverse mode.",
+    pushforward="The entry in forward mode.",
+    differences="The entry by central differences.",
+    error="The largest difference between these.",
+    allowed="The largest difference that is accepted.",
+)
 @fields
 class Entry(NamedTuple):
-    """One entry of a Jacobian: that of an element of a result by an element of an input.
-
-    Attributes
-    ----------
-    wrt
-        The name of the input.
-    place
-        The position of its element, by dim.
-    result
-        The path of the result, such as "y[0]".
-    result_place
-        The position of its element, by dim.
-    pullback
-        The entry in reverse mode.
-    pushforward
-        The entry in forward mode.
-    differences
-        The entry by central differences.
-    error
-        The largest difference between these.
-    allowed
-        The largest difference that is accepted.
-    """
+    """One entry of a Jacobian: that of an element of a result by an element of an input."""
 
     wrt: str
     place: Place

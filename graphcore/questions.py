@@ -21,6 +21,7 @@ from graphcore.frontend.core.trees import paths
 from graphcore.inspection import Shown, check_bound, debug_print
 from graphcore.ir.errors import GraphKeyError
 from graphcore.ir.graph import Graph
+from graphcore.ir.help_text import attributes
 from graphcore.ir.node import Node
 from graphcore.ir.provenance import described_by
 from graphcore.ir.trace import Trace
@@ -65,21 +66,16 @@ class Stages(dict[str, Graph]):
         return f"<Stages {', '.join(shown)}>"
 
 
+@attributes(
+    stages="The graphs between the parts of compilation, by name.",
+    passes="Every pass in order, as a tuple of `name`, `graph` (after it), `records` (its "
+    "rewrites), `seconds` and `change`.",
+    target='What runs all calls, and why: printed, it is a sentence; `target.name` is "numpy", '
+    '"native", or that of a target of another package.',
+)
 @worded_methods
 class Questions(Listing):
-    """A compiled program as it is looked into; `Compiled` makes it and calls it.
-
-    Attributes
-    ----------
-    stages
-        The graphs between the parts of compilation, by name.
-    passes
-        Every pass in order, as a tuple of `name`, `graph` (after it), `records` (its rewrites),
-        `seconds` and `change`.
-    target
-        What runs all calls, and why: printed, it is a sentence; `target.name` is "numpy",
-        "native", or that of a target of another package.
-    """
+    """A compiled program as it is looked into; `Compiled` makes it and calls it."""
 
     stages: Stages
     passes: Sequence[pipeline.Stage]

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from graphcore.inspection.profile import Found, Machine
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.graph import Graph
+from graphcore.ir.help_text import attributes
 from graphcore.ir.locks import new_lock
 from graphcore.ir.node import Node
 from graphcore.ir.provenance import described_by, user_line
@@ -47,17 +48,13 @@ class Measurement(Protocol):
         """What ran in the fastest call, which took `cost` seconds longer than usual."""
 
 
+@attributes(
+    graph="The graph of the last pass.",
+    boundary="Checks the arguments of a call, and gives arrays and the sizes that "
+    "`boundary.unknowns` names.",
+)
 class Program(ABC):
-    """A graph that runs on a target. Errors of its calls are raised in the user's words.
-
-    Attributes
-    ----------
-    graph
-        The graph of the last pass.
-    boundary
-        Checks the arguments of a call, and gives arrays and the sizes that `boundary.unknowns`
-        names.
-    """
+    """A graph that runs on a target. Errors of its calls are raised in the user's words."""
 
     def __init__(self, graph: Graph, boundary: Boundary) -> None:
         self.graph, self.boundary = graph, boundary
@@ -97,18 +94,14 @@ class Program(ABC):
         raise unable("cannot be one file", "compile it with native=False")
 
 
+@attributes(
+    name="How `compile(..., target=name)` asks for it.",
+    shared="The passes before a graph is built that other targets have too.",
+    own="The passes after them.",
+    runs='What runs programs, in a few words: "NumPy calls".',
+)
 class Target(ABC):
-    """A way to run programs.
-
-    Attributes
-    ----------
-    name
-        How `compile(..., target=name)` asks for it.
-    runs
-        What runs programs, in a few words: "NumPy calls".
-    shared, own
-        The passes before a graph is built: those of other targets too, then its own.
-    """
+    """A way to run programs."""
 
     name: ClassVar[str]
     runs: ClassVar[str]

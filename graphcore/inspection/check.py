@@ -10,6 +10,7 @@ import numpy as np
 
 from graphcore.ir.axes import Pointwise
 from graphcore.ir.graph import Graph
+from graphcore.ir.help_text import attributes
 from graphcore.ir.name_text import show_dim
 from graphcore.ir.node import Node
 from graphcore.ir.provenance import NOWHERE, Origin, described_by
@@ -74,35 +75,23 @@ class Output:
     value: complex
 
 
+@attributes(
+    value="nan, inf or -inf.",
+    op="The op that computes it.",
+    line="The user's line; `line.via` is the line that asked for the derivative it belongs to.",
+    code='The text of that line, "" if it is not known.',
+    place="The first such element: its position for each dim. Axes that have no name are numbered.",
+    count="The number of such elements, in all steps of loops.",
+    operands="The operands, with their values at this place.",
+    steps="The step of each loop around it, the outermost first.",
+    outputs="The outputs of the call that are nan or infinite; none if no such output depends on "
+    "it.",
+    cause='Why it is nan or infinite, "" if that is not known.',
+    cure='What helps, "" if that is not known.',
+)
 @dataclass(frozen=True)
 class Fault:
-    """A value that is nan or infinite though its operands are finite.
-
-    Attributes
-    ----------
-    value
-        nan, inf or -inf.
-    op
-        The op that computes it.
-    line
-        The user's line; `line.via` is the line that asked for the derivative it belongs to.
-    code
-        The text of that line, "" if it is not known.
-    place
-        The first such element: its position for each dim. Axes that have no name are numbered.
-    count
-        The number of such elements, in all steps of loops.
-    operands
-        The operands, with their values at this place.
-    steps
-        The step of each loop around it, the outermost first.
-    outputs
-        The outputs of the call that are nan or infinite; none if no such output depends on it.
-    cause
-        Why it is nan or infinite, "" if that is not known.
-    cure
-        What helps, "" if that is not known.
-    """
+    """A value that is nan or infinite though its operands are finite."""
 
     value: complex
     op: str

@@ -17,6 +17,7 @@ from graphcore.ir.axes import values as types_of
 from graphcore.ir.dtypes import differentiable
 from graphcore.ir.errors import GraphError
 from graphcore.ir.graph import Graph, bodies_of
+from graphcore.ir.help_text import attributes
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
 from graphcore.ir.provenance import Origin, described_by
@@ -51,25 +52,17 @@ KINKS: dict[Op, Callable[[Node, Sequence[Array], Array], Mask]] = {
 """From a node of an op that has a kink, its operands and result to the elements that are at it."""
 
 
+@attributes(
+    name="How the result is written.",
+    place="The first such element: its position for each dim.",
+    value="Its value.",
+    beside="Its value after the inputs are moved a little, to whatever side: the right one.",
+    count="The number of such elements.",
+    met="The name and the user's line of each op on the way to it that is at a kink.",
+)
 @dataclass(frozen=True)
 class Kink:
-    """A result that depends on a second derivative at a kink, where that is wrong.
-
-    Attributes
-    ----------
-    name
-        How the result is written.
-    place
-        The first such element: its position for each dim.
-    value
-        Its value.
-    beside
-        Its value after the inputs are moved a little, to whatever side: the right one.
-    count
-        The number of such elements.
-    met
-        The name and the user's line of each op on the way to it that is at a kink.
-    """
+    """A result that depends on a second derivative at a kink, where that is wrong."""
 
     name: str
     place: Mapping[str, int]

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from graphcore.analysis.cost import Number, bytes_of
 from graphcore.ir.graph import Graph, bodies_of
+from graphcore.ir.help_text import attributes
 from graphcore.ir.node import Node
 from graphcore.ir.op import Trait
 from graphcore.ir.provenance import Origin
@@ -26,23 +27,18 @@ class Held(NamedTuple):
     line: Origin | None
 
 
+@attributes(
+    peak="The most bytes.",
+    at="The step at which they are held.",
+    holders="The values that are held there, the largest first.",
+    timeline="The bytes held at each step, in order.",
+)
 @dataclass(frozen=True)
 class Memory:
     """The bytes of the values that a call holds at the same time, arguments and constants aside.
 
     They follow from the order of the steps and from the sizes of the call, each step as one call
     of NumPy; machine code keeps fewer values.
-
-    Attributes
-    ----------
-    peak
-        The most bytes.
-    at
-        The step at which they are held.
-    holders
-        The values that are held there, the largest first.
-    timeline
-        The bytes held at each step, in order.
     """
 
     peak: int

@@ -15,6 +15,7 @@ import numpy as np
 
 from graphcore.ir.errors import GraphError
 from graphcore.ir.graph import Graph
+from graphcore.ir.help_text import attributes
 from graphcore.ir.node import Node
 from graphcore.ir.provenance import Origin, described_by
 from graphcore.ir.trace import Rule
@@ -32,25 +33,18 @@ class Part(NamedTuple):
     line: Origin
 
 
+@attributes(
+    name="How the result is written.",
+    place="The first such element: its position for each dim.",
+    value="Its value.",
+    meant="Its value without them.",
+    count="The number of such elements.",
+    parts="The fewest of them that change it, each as `rule` and the user's `line` where it "
+    "applied.",
+)
 @dataclass(frozen=True)
 class Mismatch:
-    """A result that is another one without rules and passes of one's own.
-
-    Attributes
-    ----------
-    name
-        How the result is written.
-    place
-        The first such element: its position for each dim.
-    value
-        Its value.
-    meant
-        Its value without them.
-    count
-        The number of such elements.
-    parts
-        The fewest of them that change it, each as `rule` and the user's `line` where it applied.
-    """
+    """A result that is another one without rules and passes of one's own."""
 
     name: str
     place: Mapping[str, int]

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from graphcore.analysis.cost import Cost, Number, bytes_of, cost, weight
 from graphcore.ir.axes import Indexes
 from graphcore.ir.graph import Graph, bodies_of
+from graphcore.ir.help_text import attributes
 from graphcore.ir.node import Node
 from graphcore.ir.op import Trait
 from graphcore.ir.provenance import Origin, basename
@@ -19,17 +20,13 @@ from .printed import PrintedNodes
 from .text import align, few, fold, one_line
 
 
+@attributes(
+    flops="Floating-point operations in a second, of a product of matrices.",
+    copies="Numbers of bytes, in ascending order, and how many are read and written in a second by "
+    "a copy that moves so many: caches hold few of them.",
+)
 class Machine(NamedTuple):
-    """What this machine can do at most, as measured with NumPy.
-
-    Attributes
-    ----------
-    flops
-        Floating-point operations in a second, of a product of matrices.
-    copies
-        Numbers of bytes, in ascending order, and how many are read and written in a second by a
-        copy that moves so many: caches hold few of them.
-    """
+    """What this machine can do at most, as measured with NumPy."""
 
     flops: float
     copies: tuple[tuple[int, float], ...]
@@ -88,37 +85,27 @@ class Found(NamedTuple):
     trips: dict[str, int]
 
 
+@attributes(
+    name='The name of the step in the stage that runs, "%3". For a nest the names of the steps '
+    'whose values it stores, "%3, %5". For a line its place, "model.py:9". For a derivative the '
+    'line that asked for it. "between steps" for all that does not belong to a step.',
+    says="The step as the stage prints it; the ops of a nest; the source of the line.",
+    line="The user's line.",
+    seconds="The time in one call.",
+    calls="How often steps of it run in one call.",
+    bytes="The bytes read and written. Those of a nest are what it reads from memory and stores; "
+    "those of a step are those of a call of NumPy.",
+    flops="The floating-point operations. An op counts for each value as one of them, ten "
+    "(functions of NumPy, division, roots) or fifty (special functions).",
+    least="The seconds that its operations, or a copy of as many bytes, take on this machine.",
+    estimated="Whether `seconds` is estimated: the share, by operations, in the measured time of a "
+    "nest that other parts have a share in as well.",
+    in_nest="Whether steps of it are computed in nests with other steps, so that fewer bytes are "
+    "moved.",
+)
 @dataclass(frozen=True)
 class Part:
-    """A part of a call: a step, a nest of machine code, a line of the user's, or a derivative.
-
-    Attributes
-    ----------
-    name
-        The name of the step in the stage that runs, "%3". For a nest the names of the steps whose
-        values it stores, "%3, %5". For a line its place, "model.py:9". For a derivative the line
-        that asked for it. "between steps" for all that does not belong to a step.
-    says
-        The step as the stage prints it; the ops of a nest; the source of the line.
-    line
-        The user's line.
-    seconds
-        The time in one call.
-    calls
-        How often steps of it run in one call.
-    bytes, flops
-        The bytes read and written, and floating-point operations; an op counts for each value as
-        one of them, ten (functions of NumPy, division, roots) or fifty (special functions). The
-        bytes of a nest are those that it reads from memory and stores; the bytes of a step are
-        those of a call of NumPy.
-    least
-        The seconds that its operations, or a copy of as many bytes, take on this machine.
-    estimated
-        Whether `seconds` is estimated: the share, by operations, in the measured time of a nest
-        that other parts have a share in as well.
-    in_nest
-        Whether steps of it are computed in nests with other steps, so that fewer bytes are moved.
-    """
+    """A part of a call: a step, a nest of machine code, a line of the user's, or a derivative."""
 
     name: str
     says: str
@@ -137,40 +124,27 @@ class Part:
         return self.least / self.seconds if self.seconds and not self.in_nest else None
 
 
+@attributes(
+    seconds="The time of a call; `steps` add up to it.",
+    measured="The time of a call in which the clock is read before and after each NumPy call, and "
+    "after each step of machine code. The time that this takes is subtracted from the steps.",
+    scale="The number that the times of steps are multiplied by, 1 at most. Steps that are "
+    "measured one by one take longer together than a call, those of loops up to half as long "
+    "again. Their times are scaled so that they add up to the call.",
+    repeats="The number of calls of each kind; both times are those of the fastest.",
+    target="What ran the calls, NumPy calls or machine code, and why.",
+    machine="What the machine can do at most.",
+    steps='The parts of the call by step, the slowest first. "between steps" is the time for '
+    "checks of arguments, for loops and branches themselves, and for results.",
+    lines="The parts by the user's line.",
+    derivatives="The parts by the line that asked for a derivative.",
+    nests="The loops and routines of machine code, each of which is measured, the slowest first. A "
+    "program of NumPy calls has none.",
+    memory="The bytes held over time.",
+)
 @dataclass(frozen=True)
 class Profile:
-    """Where the time of a call goes; printed, it is tables, the slowest part first.
-
-    Attributes
-    ----------
-    seconds
-        The time of a call; `steps` add up to it.
-    measured
-        The time of a call in which the clock is read before and after each NumPy call, and after
-        each step of machine code. The time that this takes is subtracted from the steps.
-    scale
-        The number that the times of steps are multiplied by, 1 at most. Steps that are measured one
-        by one take longer together than a call, those of loops up to half as long again. Their
-        times are scaled so that they add up to the call.
-    repeats
-        The number of calls of each kind; both times are those of the fastest.
-    target
-        What ran the calls, NumPy calls or machine code, and why.
-    machine
-        What the machine can do at most.
-    steps
-        The parts of the call by step, the slowest first. "between steps" is the time for checks of
-        arguments, for loops and branches themselves, and for results.
-    lines
-        The parts by the user's line.
-    derivatives
-        The parts by the line that asked for a derivative.
-    nests
-        The loops and routines of machine code, each of which is measured, the slowest first. A
-        program of NumPy calls has none.
-    memory
-        The bytes held over time.
-    """
+    """Where the time of a call goes; printed, it is tables, the slowest part first."""
 
     seconds: float
     measured: float

@@ -8,24 +8,22 @@ import re
 from functools import partial
 from typing import NamedTuple
 
+from graphcore.ir.help_text import attributes
 from graphcore.ir.trace import Rule, without_modules
 
 EQUATION = re.compile(r"\((.*), lambda [^:]*: (.*?)( if .* else None)?\),?$")
 ENTRY = re.compile(r"(?:[a-z]\w*\.)?(\w+): (lambda .*?),?$")
 
 
+@attributes(
+    name='The name of its function; "" where it has none.',
+    equation="The equation or the entry of a table that it is, else the first line of its "
+    "docstring.",
+    file="The file in which it stands.",
+    line="Its line there.",
+)
 class Said(NamedTuple):
-    """A rule in words.
-
-    Attributes
-    ----------
-    name
-        The name of its function; "" where it has none.
-    equation
-        The equation or the entry of a table that it is, else the first line of its docstring.
-    file, line
-        Where it stands.
-    """
+    """A rule in words."""
 
     name: str
     equation: str

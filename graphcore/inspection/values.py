@@ -11,6 +11,7 @@ import numpy as np
 from graphcore.ir.axes import values as types_of
 from graphcore.ir.errors import GraphIndexError, GraphKeyError
 from graphcore.ir.graph import Graph
+from graphcore.ir.help_text import attributes
 from graphcore.ir.name_text import show_dim
 from graphcore.ir.node import Node
 from graphcore.ir.provenance import Origin, described_by
@@ -24,33 +25,24 @@ from .text import align, few, fold, one_line, show_name
 from .variables import variables
 
 
+@attributes(
+    name='The variable or input that holds it, "" if it has no name.',
+    op="The op that computes it.",
+    line="The user's line.",
+    sizes="Its size for each dim.",
+    dtype="Its dtype.",
+    least="The least element that is not nan; None if there is none, and of complex numbers.",
+    most="The largest of these elements, or None.",
+    mean="The mean of these elements, or None.",
+    nan="The number of elements that are nan.",
+    infinite="The number of elements that are infinite.",
+    nbytes="Its size in memory if every element is there.",
+    steps="The step of each loop around it, the outermost first.",
+    array="The values themselves.",
+)
 @dataclass(frozen=True)
 class Value:
-    """A tensor of the program in one call.
-
-    Attributes
-    ----------
-    name
-        The variable or input that holds it, "" if it has no name.
-    op
-        The op that computes it.
-    line
-        The user's line.
-    sizes
-        Its size for each dim.
-    dtype
-        Its dtype.
-    least, most, mean
-        Of the elements that are not nan; None if there are none, and of complex numbers.
-    nan, infinite
-        The numbers of elements that are nan, and infinite.
-    nbytes
-        Its size in memory if every element is there.
-    steps
-        The step of each loop around it, the outermost first.
-    array
-        The values themselves.
-    """
+    """A tensor of the program in one call."""
 
     name: str
     op: str

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, proxy
 
 from graphcore.ir.errors import GraphKeyError, GraphTypeError, GraphValueError
-from graphcore.ir.help_text import fields
+from graphcore.ir.help_text import attributes, fields
 from graphcore.ir.node import Node
 from graphcore.ir.provenance import Origin, basename, described_by
 from graphcore.ir.trace import Rule
@@ -23,21 +23,16 @@ from .text import few, one_line, show_name
 LINE = re.compile(r"(.+):(\d+)")
 
 
+@attributes(
+    node="The node.",
+    stage="The stage that prints the name.",
+    name='The name that the node is printed by there, as in "%7" or "%7 body %3".',
+    text="The line of the printed stage.",
+    origin="The user's line.",
+)
 @fields
 class Named(NamedTuple):
-    """A node as its stage prints it.
-
-    Attributes
-    ----------
-    node
-        The node.
-    stage, name
-        The stage and the name that the node is printed by there, as in "%7" or "%7 body %3".
-    text
-        The line of the printed stage.
-    origin
-        The user's line.
-    """
+    """A node as its stage prints it."""
 
     node: Node
     stage: str
@@ -54,25 +49,17 @@ def brief(node: Node) -> str:
     return show_name(node.attrs["name"]) if node.op is leaf.input_ else node.op.name
 
 
+@attributes(
+    stage="The pass in which the rule fired.",
+    rule="The rule; None where nodes became equal as their operands did.",
+    before="The node that the rule was applied to; for a derivative, the node differentiated.",
+    after="The node that it made or, if that is a node within it, the one on the way.",
+    operands="For a derivative: the numbers of the operands of `before` that it is for.",
+    asked="For a derivative: the line that asked for it.",
+)
 @fields
 class Step(NamedTuple):
-    """One change on the way to a node.
-
-    Attributes
-    ----------
-    stage
-        The pass in which the rule fired.
-    rule
-        The rule; None where nodes became equal as their operands did.
-    before
-        The node that the rule was applied to; for a derivative, the node differentiated.
-    after
-        The node that it made or, if that is a node within it, the one on the way.
-    operands
-        For a derivative: the numbers of the operands of `before` that it is for.
-    asked
-        For a derivative: the line that asked for it.
-    """
+    """One change on the way to a node."""
 
     stage: str
     rule: Rule | None
@@ -92,33 +79,22 @@ class Step(NamedTuple):
         return f"derivative of {self.before.op.name}{wrt}{asked}{rule}"
 
 
+@attributes(
+    node="The node.",
+    written="The user's nodes that it goes back to.",
+    asked="The user's nodes that asked for it, if it is part of a derivative.",
+    also="User's nodes that became equal to it later.",
+    steps="Every rewrite between the user's nodes and this one, the oldest first.",
+    stands="For a user's node: the nodes of the stage that stand for it; none if it vanished.",
+    derivatives="For a user's node: nodes of the stage that are part of derivatives through it.",
+    taken="The rule that left the node out, if it vanished; the pass, if there was nothing to need "
+    "it.",
+    instead="The nodes of the stage in the place of what `taken` rewrote.",
+    runs='The lines of `f.source` that compute it, as "12: t3 = exp(t2, b0)".',
+)
 @fields
 class Answer(NamedTuple):
-    """Why one node is there, or is not.
-
-    Attributes
-    ----------
-    node
-        The node.
-    written
-        The user's nodes that it goes back to.
-    asked
-        The user's nodes that asked for it, if it is part of a derivative.
-    also
-        User's nodes that became equal to it later.
-    steps
-        Every rewrite between the user's nodes and this one, the oldest first.
-    stands
-        For a user's node: the nodes of the stage that stand for it; none if it vanished.
-    derivatives
-        For a user's node: nodes of the stage that are part of derivatives through it.
-    taken
-        The rule that left the node out, if it vanished; the pass, if there was nothing to need it.
-    instead
-        The nodes of the stage in the place of what `taken` rewrote.
-    runs
-        The lines of `f.source` that compute it, as "12: t3 = exp(t2, b0)".
-    """
+    """Why one node is there, or is not."""
 
     node: Named
     written: tuple[Named, ...]
@@ -160,19 +136,14 @@ class Answer(NamedTuple):
             yield "runs", f"f.source:{line}"
 
 
+@attributes(
+    question="What was asked about, as text.",
+    stage="The stage in which the answers name nodes.",
+    answers="An answer for each node asked about: several for a source line.",
+)
 @fields
 class Why(NamedTuple):
-    """The answer to `f.why(x)`, as data; `print` shows it as text.
-
-    Attributes
-    ----------
-    question
-        What was asked about, as text.
-    stage
-        The stage in which the answers name nodes.
-    answers
-        An answer for each node asked about: several for a source line.
-    """
+    """The answer to `f.why(x)`, as data; `print` shows it as text."""
 
     question: str
     stage: str

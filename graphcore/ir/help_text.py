@@ -1,10 +1,44 @@
-"""What help() shows: annotations as they are written, and named tuples by their fields alone."""
+"""What help() shows: annotations as they are written, named tuples by their fields, attributes."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
+from inspect import cleandoc
+from textwrap import wrap
 from typing import Any, ForwardRef, TypeVar, cast
 
 K = TypeVar("K", bound=type)
+
+INDENT = "    "
+
+
+@cache
+def fill_lines(text: str) -> list[str]:
+    """The lines of a description; cached, as families share them and imports should be fast."""
+    return wrap(text, 100, initial_indent=INDENT, subsequent_indent=INDENT)
+
+
+def attributes(**texts: str) -> Callable[[K], K]:
+    """Adds a section of attributes, each with its description, to the docstring of a class.
+
+    >>> from graphcore.ir.help_text import attributes
+    >>> @attributes(x="A number.")
+    ... class Point:
+    ...     '''A point.'''
+    >>> Point.__doc__.splitlines()
+    ['A point.', '', 'Attributes', '----------', 'x', '    A number.']
+    """
+
+    def describe(kind: K) -> K:
+        if kind.__doc__ is not None:  # python -OO drops it
+            lines = [cleandoc(kind.__doc__), "", "Attributes", "----------"]
+            for name, text in texts.items():
+                lines += [name, *fill_lines(text)]
+            kind.__doc__ = "\n".join(lines)
+        return kind
+
+    return describe
 
 
 class Written(str):

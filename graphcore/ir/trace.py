@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from typing import Any, ClassVar, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
+from graphcore.ir.help_text import attributes
+
 from .help_text import fields
 from .node import Node
 from .provenance import NOWHERE, Asked, Origin, basename, is_ours, state
@@ -55,32 +57,27 @@ def without_modules(text: str, file: str) -> str:
     return re.sub(r"\b[est]\.(?=[a-z])", "", text) if is_ours(file) else text
 
 
+@attributes(
+    lines="The user's line for each node that the compilation began with, and for those asked "
+    "about.",
+    sources="The source of each node that it built: the node that it replaces, alone or with "
+    "others; for a derivative, that node and the source that asked for it; or a line.",
+    asked="The line for each part of a derivative that was asked about.",
+    labels="The dims that the axes of a plain node had before lowering, None where that is not "
+    "known.",
+    records="Every rewrite, in order.",
+    moves="For each pass (and first for what came before) each change of a node as (node, new "
+    "node), in order: those by rules, and nodes that are the same but for other operands or "
+    "bodies.",
+    known="Facts that rules and analyses have found, mostly about nodes, by subject, while the "
+    "passes run. For a set of rules these are normal forms: a rule sees nothing but its node, so "
+    "that a node has one normal form in all passes that apply these rules. A body has facts of its "
+    "own where more is known of its params.",
+)
 class Trace:
     """Where each node of one compilation came from, for that compilation alone.
 
     Equal programs share their nodes, so lines and labels cannot be kept on nodes.
-
-    Attributes
-    ----------
-    lines
-        The user's line for each node that the compilation began with, and for those asked about.
-    sources
-        The source of each node that it built: the node that it replaces, alone or with others; for
-        a derivative, that node and the source that asked for it; or a line.
-    asked
-        The line for each part of a derivative that was asked about.
-    labels
-        The dims that the axes of a plain node had before lowering, None where that is not known.
-    records
-        Every rewrite, in order.
-    moves
-        For each pass (and first for what came before) each change of a node as (node, new node), in
-        order: those by rules, and nodes that are the same but for other operands or bodies.
-    known
-        Facts that rules and analyses have found, mostly about nodes, by subject, while the passes
-        run. For a set of rules these are normal forms: a rule sees nothing but its node, so that a
-        node has one normal form in all passes that apply these rules. A body has facts of its own
-        where more is known of its params.
     """
 
     __slots__ = ("_tables", "asked", "known", "labels", "lines", "moves", "records", "sources")

@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from graphcore.ir.graph import Graph
+from graphcore.ir.help_text import attributes
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import evaluate
 from graphcore.ops import leaf
@@ -31,22 +32,15 @@ from .rows import Chain, Pair, Rows
 from .writer import Homes, Shared, Writer
 
 
+@attributes(
+    roots="The nodes whose values it stores; the loop, branch or routine that it is.",
+    inside="All nodes that it computes, the last ones last; none if it checks positions.",
+    reads="The stored values that it reads.",
+    turn="The loop body, if this is the time that the loop takes around the steps of its body.",
+    calls="The kernels called around it, the outermost first.",
+)
 class Timing(NamedTuple):
-    """A step of a kernel whose time is taken.
-
-    Attributes
-    ----------
-    roots
-        The nodes whose values it stores; the loop, branch or routine that it is.
-    inside
-        All nodes that it computes, the last ones last; none if it checks positions.
-    reads
-        The stored values that it reads.
-    turn
-        The loop body, if this is the time that the loop takes around the steps of its body.
-    calls
-        The kernels called around it, the outermost first.
-    """
+    """A step of a kernel whose time is taken."""
 
     roots: tuple[Node, ...]
     inside: tuple[Node, ...]
@@ -192,15 +186,12 @@ def metered(graph: Graph, unknowns: tuple[str, ...], known: Mapping[str, int]) -
     return machine(graph, unknowns)
 
 
+@attributes(
+    call="Its function: of the arguments of a program if there is a `bind` for them; else of "
+    "sizes, operands and arrays for the results.",
+)
 class Measured:
-    """A kernel that measures itself.
-
-    Attributes
-    ----------
-    call
-        Its function: of the arguments of a program if there is a `bind` for them; else of sizes,
-        operands and arrays for the results.
-    """
+    """A kernel that measures itself."""
 
     def __init__(self, made: Machine, bind: Bind | None = None) -> None:
         kernel = made.kernel

@@ -12,6 +12,7 @@ from collections.abc import Callable, Container, Sequence
 from functools import partial
 from typing import NamedTuple
 
+from graphcore.ir.help_text import attributes
 from graphcore.ir.names import Hidden
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Size, count, minimum, unknowns
@@ -35,18 +36,13 @@ BLOCK = 48
 """How many products BLAS adds up, one after the other, before their sum joins the total."""
 
 
+@attributes(
+    base="The node that lies in memory, row-major.",
+    strides="How many values there are from one place to the next, for each axis of the operand.",
+    transposed="Whether the values of a column lie side by side, and not those of a row.",
+)
 class Operand(NamedTuple):
-    """A batch of matrices in memory.
-
-    Attributes
-    ----------
-    base
-        The node that lies in memory, row-major.
-    strides
-        How many values there are from one place to the next, for each axis of the operand.
-    transposed
-        Whether the values of a column lie side by side, and not those of a row.
-    """
+    """A batch of matrices in memory."""
 
     base: Node
     strides: tuple[Size, ...]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from graphcore.ir.help_text import attributes
 from graphcore.ir.node import Node
 from graphcore.ir.sizes import Shape, Size
 from graphcore.ops import leaf
@@ -159,20 +160,14 @@ class Rows:
         return shape[len(self.axes) :]
 
 
+@attributes(
+    axes="The sizes of the loops over rows.",
+    steps="Products, and nests in rows, in order.",
+    made="The values that the steps compute.",
+    own="Those that no other step reads, so that only some rows of them are stored.",
+)
 class Chain:
-    """Products of matrices, and nests between them, computed for some rows at a time.
-
-    Attributes
-    ----------
-    axes
-        The sizes of the loops over rows.
-    steps
-        Products, and nests in rows, in order.
-    made
-        The values that the steps compute.
-    own
-        Those that no other step reads, so that only some rows of them are stored.
-    """
+    """Products of matrices, and nests between them, computed for some rows at a time."""
 
     def __init__(self, axes: Shape) -> None:
         self.axes = axes

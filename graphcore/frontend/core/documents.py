@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import cache
 from inspect import CO_VARARGS, CO_VARKEYWORDS, cleandoc
-from textwrap import wrap
 from types import CodeType
 from typing import Any, TypeVar
 
+from graphcore.ir.help_text import fill_lines
+
 F = TypeVar("F", bound=Callable[..., Any])
 
-INDENT = "    "
 EXAMPLE = "\n>>> "
 IMPORT = "import graphcore as gc"
 ERRORS = re.compile(r"\n\nGraphError ((?:if|as)\b.*?)(?=\n\n|\Z)", re.DOTALL)
@@ -25,12 +24,6 @@ COMMON = {
     "skipna": "Whether to leave out nan too.",
 }
 """Descriptions of parameters that mean the same wherever they stand."""
-
-
-@cache
-def fill_lines(text: str) -> list[str]:
-    """The lines of a description; cached, as families share them and imports should be fast."""
-    return wrap(text, 100, initial_indent=INDENT, subsequent_indent=INDENT)
 
 
 def written_out(doc: str) -> str:

@@ -23,7 +23,7 @@ from graphcore.frontend.reduce.masking import root
 from graphcore.frontend.tree import map as each
 from graphcore.ir.dtypes import real_of
 from graphcore.ir.errors import GraphAttributeError
-from graphcore.ir.help_text import fields
+from graphcore.ir.help_text import attributes, fields
 
 from .groups import check_mask, check_rates, like, of_arrays, of_each, rates_of, tensors
 from .rates import Real, Schedule, check
@@ -46,18 +46,14 @@ Mask: TypeAlias = (
 """Which params decay: all, or those of groups."""
 
 
+@attributes(
+    init="`params -> state`, before the first step. Of arrays it gives arrays.",
+    update="`(params, grads, state) -> (params, state)`, after one step. Of arrays it gives "
+    "arrays, but compiles anew: a `gc.function` of arrays that takes steps is compiled once.",
+)
 @fields
 class Optimizer(NamedTuple):
-    """A gradient method.
-
-    Attributes
-    ----------
-    init
-        `params -> state`, before the first step. Of arrays it gives arrays.
-    update
-        `(params, grads, state) -> (params, state)`, after one step. Of arrays it gives arrays, but
-        compiles anew: a `gc.function` of arrays that takes steps is compiled once.
-    """
+    """A gradient method."""
 
     init: Callable[[Tree], Tree]
     update: Callable[[Tree, Tree, Tree], tuple[Tree, Tree]]
