@@ -5,7 +5,18 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, get_args, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Generic,
+    Literal,
+    TypeAlias,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    get_args,
+    overload,
+)
 
 import numpy.typing as npt
 
@@ -16,6 +27,7 @@ from graphcore.backends.targets import NATIVE, NUMPY, TARGETS, target_by_rule
 from graphcore.frontend.core.arguments import check_word
 from graphcore.frontend.core.base import Tensor, brief, refusal, type_refusal
 from graphcore.frontend.core.calls import reword_errors
+from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.trees import Tree, flatten, picker
 from graphcore.inspection.shown import file_at
 from graphcore.interop.joins import Inner, Join, check_constants, joined_dims
@@ -44,82 +56,85 @@ if TYPE_CHECKING:  # which know it: Compiled alone is Compiled[Any]
 else:
     R = TypeVar("R")
 
+Plain: TypeAlias = Literal["numpy"]
 Returns = Literal["numpy", "xarray"]
 
 
+class Options(TypedDict, total=False):
+    """The arguments of `compile` that every form of results takes alike."""
+
+    native: bool | None
+    target: str | Target | None
+    join: Join
+    dtype: npt.DTypeLike | None
+    rules: Rules
+
+
 @overload
 def compile(
-    inputs: Tree,
-    outputs: Tensor,
-    *,
-    returns: Literal["numpy"] = ...,
-    native: bool | None = ...,
-    target: str | Target | None = ...,
-    join: Join = ...,
-    dtype: npt.DTypeLike | None = ...,
-    rules: Rules = ...,
+    inputs: Tree, outputs: Tensor, *, returns: Plain = ..., **options: Unpack[Options]
 ) -> Compiled[Array]: ...
 @overload
 def compile(
-    inputs: Tree,
-    outputs: list[Tensor],
-    *,
-    returns: Literal["numpy"] = ...,
-    native: bool | None = ...,
-    target: str | Target | None = ...,
-    join: Join = ...,
-    dtype: npt.DTypeLike | None = ...,
-    rules: Rules = ...,
+    inputs: Tree, outputs: list[Tensor], *, returns: Plain = ..., **options: Unpack[Options]
 ) -> Compiled[list[Array]]: ...
 @overload
 def compile(
-    inputs: Tree,
-    outputs: dict[K, Tensor],
-    *,
-    returns: Literal["numpy"] = ...,
-    native: bool | None = ...,
-    target: str | Target | None = ...,
-    join: Join = ...,
-    dtype: npt.DTypeLike | None = ...,
-    rules: Rules = ...,
+    inputs: Tree, outputs: dict[K, Tensor], *, returns: Plain = ..., **options: Unpack[Options]
 ) -> Compiled[dict[K, Array]]: ...
 @overload
 def compile(
     inputs: Tree,
     outputs: tuple[Tensor, Tensor],
     *,
-    returns: Literal["numpy"] = ...,
-    native: bool | None = ...,
-    target: str | Target | None = ...,
-    join: Join = ...,
-    dtype: npt.DTypeLike | None = ...,
-    rules: Rules = ...,
+    returns: Plain = ...,
+    **options: Unpack[Options],
 ) -> Compiled[tuple[Array, Array]]: ...
 @overload
 def compile(
     inputs: Tree,
     outputs: tuple[Tensor, Tensor, Tensor],
     *,
-    returns: Literal["numpy"] = ...,
-    native: bool | None = ...,
-    target: str | Target | None = ...,
-    join: Join = ...,
-    dtype: npt.DTypeLike | None = ...,
-    rules: Rules = ...,
+    returns: Plain = ...,
+    **options: Unpack[Options],
 ) -> Compiled[tuple[Array, Array, Array]]: ...
 @overload
 def compile(
-    inputs: Tree,
-    outputs: Tree,
-    *,
-    returns: Returns = ...,
-    native: bool | None = ...,
-    target: str | Target | None = ...,
-    join: Join = ...,
-    dtype: npt.DTypeLike | None = ...,
-    rules: Rules = ...,
+    inputs: Tree, outputs: Tree, *, returns: Returns = ..., **options: Unpack[Options]
 ) -> Compiled[Any]: ...
 @reword_errors
+@parameters(
+    inputs="Tensors made by `tensor`, in the order of the call's arguments. Lists, tuples, dicts "
+    "and dataclasses of them are arguments of the same form. An inner tensor may be among them: "
+    "the call then gives its value, and does not need the inputs that it is computed from.",
+    outputs="What to compute: a tensor, or nested lists, tuples, dicts, dataclasses and objects of "
+    "registered classes (`gc.tree.register`), which the result mirrors.",
+    returns='What results are: "numpy" arrays with their axes in the order of the dims of the '
+    'output, or "xarray" DataArrays, without names and attrs. They have the coordinates that '
+    "xarray would give them, from the arguments and from constants that are DataArrays. These are "
+    "selected, joined, padded with nan, averaged over blocks, or merged to levels of an index. "
+    "Where one position is picked the coordinate becomes a scalar. A dim that is sorted, "
+    "transformed or new has no coordinate, nor one that a loop or branch selects from, nor one "
+    "along which different elements of one argument meet.",
+    native='Whether machine code runs the program: True is `target="native"`, False '
+    '`target="numpy"`.',
+    target='What runs the program, from the first call to the last: "numpy", NumPy calls, or '
+    '"native", machine code, whose first call takes tens to hundreds of milliseconds more. None, '
+    "the default, decides by the ops of the program: machine code if it computes some of them "
+    "otherwise than NumPy does, and if this machine can run it. `Compiled.target` says which and "
+    "why. A `Target` of another package may be given too. The two differ by rounding: results of "
+    "elementwise operations by at most 4 units in the last place.",
+    join="How labels of one dim are joined that differ between DataArrays, arguments or constants. "
+    'By default, "exact", the call is refused. With "override" elements meet by position, and '
+    'results have the labels of the first. With "inner" those meet whose labels all have, in the '
+    "order of the first; where a size is declared, none may go. A dim without labels agrees with "
+    'all, and a dim with a size of another name, {"time": "n_other"}, is another one.',
+    dtype='The widest float of the program: "float32" refuses an operation that makes float64 of '
+    "float32, and float64 inputs and outputs, and names their line. None allows all.",
+    rules="Rewrite rules of your own, tried before those of the library: a list of equations, such "
+    "as `(P.log(P.exp(x)), lambda x: x)`, and of functions under `on`, or a `RuleSet`. They "
+    "simplify the program before its derivatives are taken, for every target.",
+)
 def compile(
     inputs: Tree,
     outputs: Tree,
@@ -133,53 +148,11 @@ def compile(
 ) -> Compiled[Any]:
     """A compiled program, which computes `outputs` from `inputs`.
 
-    Parameters
-    ----------
-    inputs
-        Tensors made by `tensor`, in the order of the call's arguments. Lists, tuples, dicts and
-        dataclasses of them are arguments of the same form. An inner tensor may be among them: the
-        call then gives its value, and does not need the inputs that it is computed from.
-    outputs
-        What to compute: a tensor, or nested lists, tuples, dicts, dataclasses and objects of
-        registered classes (`gc.tree.register`), which the result mirrors.
-    returns
-        What results are: "numpy" arrays with their axes in the order of the dims of the output, or
-        "xarray" DataArrays, without names and attrs. They have the coordinates that xarray would
-        give them, from the arguments and from constants that are DataArrays. These are selected,
-        joined, padded with nan, averaged over blocks, or merged to levels of an index. Where
-        one position is picked the coordinate becomes a scalar. A dim that is sorted, transformed
-        or new has no coordinate, nor one that a loop or branch selects from, nor one along which
-        different elements of one argument meet.
-    native
-        Whether machine code runs the program: True is `target="native"`, False `target="numpy"`.
-    target
-        What runs the program, from the first call to the last: "numpy", NumPy calls, or "native",
-        machine code, whose first call takes tens to hundreds of milliseconds more. None, the
-        default, decides by the ops of the program: machine code if it computes some of them
-        otherwise than NumPy does, and if this machine can run it. `Compiled.target` says which and
-        why. A `Target` of another package may be given too. The two differ by rounding: results of
-        elementwise operations by at most 4 units in the last place.
-    join
-        How labels of one dim are joined that differ between DataArrays, arguments or constants. By
-        default, "exact", the call is refused. With "override" elements meet by position, and
-        results have the labels of the first. With "inner" those meet whose labels all have, in the
-        order of the first; where a size is declared, none may go. A dim without labels agrees with
-        all, and a dim with a size of another name, {"time": "n_other"}, is another one.
-    dtype
-        The widest float of the program: "float32" refuses an operation that makes float64 of
-        float32, and float64 inputs and outputs, and names their line. None allows all.
-    rules
-        Rewrite rules of your own, tried before those of the library: a list of equations, such as
-        `(P.log(P.exp(x)), lambda x: x)`, and of functions under `on`, or a `RuleSet`. They simplify
-        the program before its derivatives are taken, for every target.
-
     GraphError if two inputs share a name, or if an output needs an input that is not given. If a
     derivative passes through an inner tensor that is an input. If this machine cannot run the
     target that is asked for, or the target lacks an operation. If a rule changes a type, or rules
     never come to an end.
 
-    Examples
-    --------
     >>> import graphcore as gc, numpy as np
     >>> x = gc.tensor("x", {"row": None})
     >>> f = gc.compile([x], {"total": x.sum(), "twice": 2 * x})
@@ -281,6 +254,7 @@ class Compiled(Questions, Generic[R]):
         return results
 
     @reword_errors
+    @parameters(path="The file, which is overwritten. Import it from its path, under any name.")
     def export(self, path: str | PathLike[str]) -> None:
         """Write the program to one Python file that needs NumPy alone, and SciPy if it uses that.
 
@@ -290,16 +264,9 @@ class Compiled(Questions, Generic[R]):
         dims, are in it as literals and comments, never as code. Labels of constants are compared
         as text.
 
-        Parameters
-        ----------
-        path
-            The file, which is overwritten. Import it from its path, under any name.
-
         GraphError if the program runs a callback or an operation of another package, or returns
         DataArrays, or if its inputs or outputs are in registered classes.
 
-        Examples
-        --------
         >>> import graphcore as gc, runpy, tempfile, pathlib
         >>> x = gc.tensor("x", {"row": None})
         >>> path = pathlib.Path(tempfile.mkdtemp(), "twice.py")

@@ -28,6 +28,7 @@ from graphcore.frontend.core.arguments import check_word
 from graphcore.frontend.core.base import Base, Tensor, brief, refusal, type_refusal
 from graphcore.frontend.core.callbacks import parameters_of
 from graphcore.frontend.core.calls import WITHOUT, reword_errors
+from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.instead import Listing
 from graphcore.frontend.core.public_calls import argument
 from graphcore.frontend.core.static import Reads, holds, key_of, state_of
@@ -81,6 +82,18 @@ def function(
     **inputs: DimsTree,
 ) -> Callable[[Callable[P, R]], Function[P, R]]: ...
 @reword_errors
+@parameters(
+    inputs="The dims of each parameter that takes arrays, as for `tensor`: their sizes by name, or "
+    'their names alone. For a dtype other than float64 give a tensor, such as `gc.tensor("i", '
+    '("row",), dtype="int64")`. For a tree of arrays give a tree of these; beside tensors an empty '
+    "tuple is a part that holds nothing. All other parameters are static: the Python function gets "
+    "their values, which must be hashable, and each value has a program of its own.",
+    returns='"numpy" or "xarray", as in `compile`.',
+    native="Whether machine code runs the program, as in `compile`.",
+    target="What runs the program, as in `compile`.",
+    join="How labels of DataArrays are joined, as in `compile`.",
+    rules="Rewrite rules of your own, as in `compile`.",
+)
 def function(
     *wrong: Any,
     returns: Returns = "numpy",
@@ -96,25 +109,6 @@ def function(
     arrays, it runs once with inputs of the declared dims. The program that this builds is compiled,
     and computes this call and all later ones.
 
-    Parameters
-    ----------
-    inputs
-        The dims of each parameter that takes arrays, as for `tensor`: their sizes by name, or their
-        names alone. For a dtype other than float64 give a tensor, such as `gc.tensor("i", ("row",),
-        dtype="int64")`. For a tree of arrays give a tree of these; beside tensors an empty tuple is
-        a part that holds nothing. All other parameters are static: the Python function gets their
-        values, which must be hashable, and each value has a program of its own.
-    returns
-        "numpy" or "xarray", as in `compile`.
-    native
-        Whether machine code runs the program, as in `compile`.
-    target
-        What runs the program, as in `compile`.
-    join
-        How labels of DataArrays are joined, as in `compile`.
-    rules
-        Rewrite rules of your own, as in `compile`.
-
     Returns
     -------
     Callable
@@ -124,8 +118,6 @@ def function(
     GraphError if a given name is not a parameter of the function. When it is called, if tensors and
     arrays are mixed, or if a static value is not hashable.
 
-    Examples
-    --------
     >>> import graphcore as gc, numpy as np
     >>> @gc.function(x={"batch": None, "feature": 2}, w=("feature",))
     ... def loss(x, w, power=2):

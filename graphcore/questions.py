@@ -16,6 +16,7 @@ from graphcore.backends.targets import NATIVE
 from graphcore.frontend.core.arguments import check_word
 from graphcore.frontend.core.base import type_refusal
 from graphcore.frontend.core.calls import worded_methods
+from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.instead import Listing
 from graphcore.frontend.core.trees import paths
 from graphcore.inspection import Shown, check_bound, debug_print
@@ -130,6 +131,9 @@ class Questions(Listing):
     ) -> Fault | Kink | Mismatch | None: ...
     @overload
     def check(self, /, *args: Any, any: Literal[True], **kwargs: Any) -> Faults: ...
+    @parameters(
+        any="Whether all such values are wanted, also those on which no output depends.",
+    )
     def check(
         self, /, *args: Any, any: bool = False, **kwargs: Any
     ) -> Fault | Kink | Mismatch | Faults | None:
@@ -147,15 +151,6 @@ class Questions(Listing):
         Before all that, results of a program with rules or passes of your own are compared with
         those that it has without them, if any changed it.
 
-        Parameters
-        ----------
-        *args
-            The arguments of a call by position.
-        **kwargs
-            The arguments of a call by name.
-        any
-            Whether all such values are wanted, also those on which no output depends.
-
         Returns
         -------
         Fault | Kink | Mismatch | Faults | None
@@ -164,8 +159,6 @@ class Questions(Listing):
             if a second derivative at a kink is wrong, else None. With `any` a tuple of all of them:
             faults one for each value, the earliest first, and kinks last.
 
-        Examples
-        --------
         >>> import graphcore as gc, numpy as np
         >>> x = gc.tensor("x", {"row": None})
         >>> f = gc.compile([x], gc.log(x).sum())
@@ -222,6 +215,11 @@ class Questions(Listing):
             parts = [Part(record.rule, record.before.origin) for _, record in applied]
         return find_mismatch(graph, arrays, known, names, parts, lower)
 
+    @parameters(
+        step="The step of each loop whose tensors are wanted. For a `scan` it is the position "
+        'along its dim, `{"time": 3}`. For other loops it is the number of the step, from 0, by '
+        'the name of the function: `{"while_loop": 3}`.',
+    )
     def trace(self, /, *args: Any, step: Mapping[str, int] | None = None, **kwargs: Any) -> Tensors:
         """The values of every tensor of the program in a call, as it was written.
 
@@ -229,17 +227,6 @@ class Questions(Listing):
         a call by rounding, and `log(exp(1000))` is infinite here. A derivative is one tensor; the
         loops that compute it are not shown. All values are held in memory. The program is called
         before, so what `gc.callback` was given runs twice.
-
-        Parameters
-        ----------
-        *args
-            The arguments of a call by position.
-        **kwargs
-            The arguments of a call by name.
-        step
-            The step of each loop whose tensors are wanted. For a `scan` it is the position along
-            its dim, `{"time": 3}`. For other loops it is the number of the step, from 0, by the
-            name of the function: `{"while_loop": 3}`.
 
         Returns
         -------
@@ -249,8 +236,6 @@ class Questions(Listing):
 
         GraphError if no loop is along a dim of `step`, or it has no such step.
 
-        Examples
-        --------
         >>> import graphcore as gc, numpy as np
         >>> x = gc.tensor("x", {"row": None})
         >>> values = gc.compile([x], gc.exp(x).sum()).trace(np.zeros(3))
@@ -269,6 +254,7 @@ class Questions(Listing):
         arrays, known = self._boundary.bind_named(given)
         return trace(self.stages["named"], arrays, known, lowered, step or {})
 
+    @parameters()
     def profile(self, /, *args: Any, **kwargs: Any) -> Profile:
         """Where the time of a call goes: by step, by your line, by derivative; and its memory.
 
@@ -277,13 +263,6 @@ class Questions(Listing):
         more for it. A machine loop may compute several steps: their shares of its time are
         estimated. All parts add up to a call.
 
-        Parameters
-        ----------
-        *args
-            The arguments of a call by position.
-        **kwargs
-            The arguments of a call by name.
-
         Returns
         -------
         Profile
@@ -291,8 +270,6 @@ class Questions(Listing):
             and `memory`. They have times, calls, bytes, flops and shares of the machine's limit.
             `text(limit=None)` shows all.
 
-        Examples
-        --------
         >>> import graphcore as gc, numpy as np
         >>> x = gc.tensor("x", {"row": None})
         >>> found = gc.compile([x], gc.cumsum(x, "row")).profile(np.ones(1000))
@@ -320,19 +297,16 @@ class Questions(Listing):
         check_bound("diff", "width", width, "characters")
         return diff(self.stages[before], self.stages[after], limit=limit, width=width)
 
+    @parameters(
+        x="What the question is about. A tensor of the program: an output, an input, or one "
+        'between them. The key of an output in a dict. A name that a stage prints, such as "%12", '
+        'or "%7 body %3" in the body of `%7`. A name of the source, such as "t3". A line, such as '
+        '"model.py:7".',
+        stage="The stage that prints the name, and in which the answer names nodes; the last one, "
+        "if it is not given.",
+    )
     def why(self, x: Any, stage: str | None = None) -> Why:
         """Why a node is there: the lines that wrote it, each rule that fired, the steps that run.
-
-        Parameters
-        ----------
-        x
-            What the question is about. A tensor of the program: an output, an input, or one between
-            them. The key of an output in a dict. A name that a stage prints, such as "%12", or "%7
-            body %3" in the body of `%7`. A name of the source, such as "t3". A line, such as
-            "model.py:7".
-        stage
-            The stage that prints the name, and in which the answer names nodes; the last one, if
-            it is not given.
 
         Returns
         -------
@@ -341,8 +315,6 @@ class Questions(Listing):
 
         GraphError if there is no such stage, or nothing of that name in it.
 
-        Examples
-        --------
         >>> import graphcore as gc
         >>> x = gc.tensor("x", {"row": 3})
         >>> f = gc.compile([x], gc.log(1 + gc.exp(x)))

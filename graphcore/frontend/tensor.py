@@ -12,6 +12,7 @@ from .arrange import moves
 from .core.base import Base, brief, type_refusal
 from .core.callbacks import callback
 from .core.calls import worded_methods
+from .core.documents import parameters
 from .core.instead import attribute
 from .core.lift import Operand
 from .index import dropping, slices
@@ -159,23 +160,18 @@ class Tensor(Base):
         cure = "give a function, or a pair of one and a keyword"
         raise type_refusal(f"{brief(function)} is not a function", self, cure=cure)
 
+    @parameters(
+        values="An array for each input that is needed, by tensor. For an inner tensor the given "
+        "value takes the place of the computed one.",
+        named="The same by the names of the inputs.",
+    )
     def eval(self, values: Values | None = None, /, **named: Any) -> np.ndarray[Any, Any]:
         """The value of the tensor as an array, for given values of the inputs.
 
         Everything is compiled anew, for NumPy alone; `gc.compile` and `gc.function` make functions.
 
-        Parameters
-        ----------
-        values
-            An array for each input that is needed, by tensor. For an inner tensor the given
-            value takes the place of the computed one.
-        named
-            The same by the names of the inputs.
-
         GraphError if a value is missing or does not fit, or if no input has a given name.
 
-        Examples
-        --------
         >>> x = gc.tensor("x", {"row": None})
         >>> (2 * x).eval(x=[1.0, 2.0])
         array([2., 4.])

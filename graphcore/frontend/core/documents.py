@@ -22,6 +22,8 @@ COMMON = {
     "like": "A tensor whose dtype the result has, in place of `dtype`.",
     "where": "A bool tensor: elements where it is false are left out.",
     "skipna": "Whether to leave out nan too.",
+    "args": "The arguments of a call by position.",
+    "kwargs": "The arguments of a call by name.",
 }
 """Descriptions of parameters that mean the same wherever they stand."""
 
