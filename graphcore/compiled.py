@@ -32,7 +32,7 @@ from graphcore.frontend.core.trees import Tree, flatten, picker
 from graphcore.inspection.shown import file_at
 from graphcore.interop.joins import Inner, Join, check_constants, joined_dims
 from graphcore.interop.xarrays import DataArrays
-from graphcore.ir.graph import Graph
+from graphcore.ir import Graph
 from graphcore.ir.help_text import attributes
 from graphcore.ir.name_text import show_dim
 from graphcore.ir.provenance import described_by, public_call

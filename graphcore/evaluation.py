@@ -11,7 +11,7 @@ from graphcore.frontend.core.calls import reword_errors
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.trees import Tree, flatten
 from graphcore.frontend.tensor import Tensor, Values
-from graphcore.ir.node import Node
+from graphcore.ir import Node
 
 from .compiled import Array, Compiled, K
 from .inputs import inputs_by_name, program

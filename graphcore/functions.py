@@ -35,10 +35,9 @@ from graphcore.frontend.core.static import Reads, holds, key_of, state_of
 from graphcore.frontend.core.trees import Tree
 from graphcore.frontend.create.inputs import tensor
 from graphcore.interop.joins import Join
-from graphcore.ir import structures
+from graphcore.ir import Expression, structures
 from graphcore.ir.errors import GraphAttributeError
 from graphcore.ir.locks import new_lock
-from graphcore.ir.sizes import Expression
 from graphcore.ir.structures import branch
 from graphcore.rewrites.engine import Rules
 from graphcore.rewrites.pipeline import own_rules

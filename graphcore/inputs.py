@@ -9,15 +9,13 @@ from graphcore.backends.boundary import Requirement, requirements
 from graphcore.frontend.core.base import refusal, type_refusal
 from graphcore.frontend.core.tracing import constants
 from graphcore.frontend.core.values_as_sizes import computed_sizes
-from graphcore.ir.dtypes import INT
-from graphcore.ir.graph import Graph, bodies_of, unknowns_of
+from graphcore.ir import INT, Graph, Node, TensorType, toposort
+from graphcore.ir.graph import bodies_of, unknowns_of
 from graphcore.ir.name_text import show_dim
 from graphcore.ir.names import Computed, ValueOf, apart
-from graphcore.ir.node import Node, toposort
 from graphcore.ir.provenance import inheriting
 from graphcore.ir.sizes import unknown, unknowns
 from graphcore.ir.transform import substitute
-from graphcore.ir.types import TensorType
 from graphcore.ops import autodiff, control, leaf
 
 Absent = Callable[[str], tuple[str, str]]

@@ -8,11 +8,9 @@ import numpy.typing as npt
 
 from graphcore.frontend.core.arguments import dtype_of
 from graphcore.frontend.core.base import type_refusal
+from graphcore.ir import DType, Graph, Node, TensorType, TupleType
 from graphcore.ir.dtypes import real_of
 from graphcore.ir.errors import GraphTypeError
-from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node
-from graphcore.ir.types import DType, TensorType, TupleType
 from graphcore.ops import leaf
 
 

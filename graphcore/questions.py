@@ -20,10 +20,9 @@ from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.instead import Listing
 from graphcore.frontend.core.trees import paths
 from graphcore.inspection import Shown, check_bound, debug_print
+from graphcore.ir import Graph, Node
 from graphcore.ir.errors import GraphKeyError
-from graphcore.ir.graph import Graph
 from graphcore.ir.help_text import attributes
-from graphcore.ir.node import Node
 from graphcore.ir.provenance import described_by
 from graphcore.ir.trace import Trace
 from graphcore.ops.schedule import kernel

@@ -17,13 +17,10 @@ from functools import cache
 from math import log2, prod
 from typing import NamedTuple, TypeAlias
 
+from graphcore.ir import Graph, Node, Op, Size, Trait, TupleType, Type, unwrap
 from graphcore.ir.axes import Along, Contracts, Indexes, Matrices, Picks, Reduces
-from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node, unwrap
-from graphcore.ir.op import Op, Trait
 from graphcore.ir.remembered import remembered
-from graphcore.ir.sizes import Size, evaluate, unknowns
-from graphcore.ir.types import TupleType, Type
+from graphcore.ir.sizes import evaluate, unknowns
 from graphcore.ops import control, elementwise, leaf, linalg, special, tensor
 
 Number: TypeAlias = "Callable[[Size], int]"

@@ -15,10 +15,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
+from graphcore.ir import Graph, Node, Op
 from graphcore.ir.axes import values
-from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node
-from graphcore.ir.op import Op
 from graphcore.ir.trace import Given, Trace, current_trace, known_facts
 from graphcore.ops import control, leaf
 

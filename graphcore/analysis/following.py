@@ -9,9 +9,8 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from graphcore.ir import Graph, Node
 from graphcore.ir.axes import values
-from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node
 
 from .dataflow import Forward, Known, Operands
 

@@ -10,12 +10,10 @@ from enum import IntEnum, auto
 
 import numpy as np
 
+from graphcore.ir import Graph, Node, Op, TensorType
 from graphcore.ir.axes import values
-from graphcore.ir.graph import Graph
-from graphcore.ir.node import OPS, Node
-from graphcore.ir.op import Op
+from graphcore.ir.node import OPS
 from graphcore.ir.sizes import lower_bound
-from graphcore.ir.types import TensorType
 from graphcore.ops import elementwise, leaf, linalg, tensor
 
 from .dataflow import ASKED, STRUCTURE, Forward, Known, Operands

@@ -24,6 +24,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from graphcore.ir import Expression, Node, Op, Size, TensorType, Trait
 from graphcore.ir.axes import (
     Contracts,
     How,
@@ -37,10 +38,7 @@ from graphcore.ir.axes import (
     values,
 )
 from graphcore.ir.dtypes import differentiable
-from graphcore.ir.node import Node
-from graphcore.ir.op import Op, Trait
-from graphcore.ir.sizes import Expression, Size, lower_bound
-from graphcore.ir.types import TensorType
+from graphcore.ir.sizes import lower_bound
 from graphcore.ops import autodiff, elementwise, leaf, tensor
 from graphcore.ops.outside import Calls
 

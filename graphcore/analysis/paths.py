@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable
 
+from graphcore.ir import Node, TupleType, Type, toposort
 from graphcore.ir.dtypes import differentiable
 from graphcore.ir.errors import GraphTypeError
-from graphcore.ir.node import Node, describe_operand, toposort
-from graphcore.ir.types import TupleType, Type
+from graphcore.ir.node import describe_operand
 from graphcore.ops import autodiff, elementwise, outside
 
 

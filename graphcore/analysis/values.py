@@ -7,10 +7,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from graphcore.ir import Graph, Node, Op, Trait, unwrap
 from graphcore.ir.axes import values
-from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node, unwrap
-from graphcore.ir.op import Op, Trait
 from graphcore.ops import autodiff, elementwise, leaf, tensor
 
 from .dataflow import ASKED, STRUCTURE, Forward, Known, Operands

@@ -9,14 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from graphcore.ir import Expression, Graph, Node, Size, TensorType
 from graphcore.ir.errors import GraphValueError
-from graphcore.ir.graph import Graph
 from graphcore.ir.name_text import show_dim
 from graphcore.ir.names import ValueOf
-from graphcore.ir.node import Need, Node, describe_operand, divisors
+from graphcore.ir.node import Need, describe_operand, divisors
 from graphcore.ir.provenance import Origin, public_call
-from graphcore.ir.sizes import Expression, Size, code, unknown, unknowns
-from graphcore.ir.types import TensorType
+from graphcore.ir.sizes import code, unknown, unknowns
 from graphcore.ops.leaf import input_
 from graphcore.schedule.order import finders
 

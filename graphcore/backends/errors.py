@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from graphcore.ir import Node, TupleType
 from graphcore.ir.errors import DefectError, GraphError
 from graphcore.ir.name_text import show_dim
-from graphcore.ir.node import Node
 from graphcore.ir.provenance import user_line
 from graphcore.ir.sizes import evaluate
-from graphcore.ir.types import TupleType, show_tensor
+from graphcore.ir.types import show_tensor
 from graphcore.ops import tensor
 
 from .failing import Failing, describe_op_error, in_step_of, outside_of

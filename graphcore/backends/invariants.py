@@ -12,10 +12,10 @@ from inspect import unwrap
 from itertools import zip_longest
 from typing import TypeAlias
 
+from graphcore.ir import Graph, Trait
 from graphcore.ir.errors import ContractError
-from graphcore.ir.graph import Graph, unknowns_of
+from graphcore.ir.graph import unknowns_of
 from graphcore.ir.node import infer_anew
-from graphcore.ir.op import Trait
 from graphcore.ir.trace import rule_name
 from graphcore.ir.types import fits
 from graphcore.ops import autodiff, control, leaf

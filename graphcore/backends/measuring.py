@@ -25,9 +25,9 @@ from graphcore.inspection.profile import (
     slowest,
     step_of,
 )
-from graphcore.ir.graph import Graph
+from graphcore.ir import Graph, Size
 from graphcore.ir.provenance import described_by
-from graphcore.ir.sizes import Size, evaluate
+from graphcore.ir.sizes import evaluate
 from graphcore.schedule.regions import without_kernels
 
 from .limits import limits, time_of_call

@@ -12,11 +12,10 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
 import numpy.typing as npt
 
 from graphcore.inspection.profile import Found, Machine
+from graphcore.ir import Graph, Node
 from graphcore.ir.errors import GraphTypeError
-from graphcore.ir.graph import Graph
 from graphcore.ir.help_text import attributes
 from graphcore.ir.locks import new_lock
-from graphcore.ir.node import Node
 from graphcore.ir.provenance import described_by, user_line
 from graphcore.rewrites.pipeline import COMMON, Passes, without_collection
 

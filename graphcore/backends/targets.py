@@ -6,10 +6,9 @@ so equal calls give equal bits, from the first to the last.
 
 from __future__ import annotations
 
+from graphcore.ir import Graph, Node, Trait
 from graphcore.ir.axes import Along, Matrices
-from graphcore.ir.graph import Graph, bodies_of
-from graphcore.ir.node import Node
-from graphcore.ir.op import Trait
+from graphcore.ir.graph import bodies_of
 from graphcore.ops import leaf, tensor
 from graphcore.rewrites.pipeline import Passes
 

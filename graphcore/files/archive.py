@@ -44,17 +44,15 @@ from graphcore.inspection.json_parts import (
     refuse_constant,
     string,
 )
+from graphcore.ir import Graph, Literal, TensorType
 from graphcore.ir.errors import (
     GraphError,
     GraphFileNotFoundError,
     GraphTypeError,
     GraphValueError,
 )
-from graphcore.ir.graph import Graph
-from graphcore.ir.literal import Literal
 from graphcore.ir.provenance import user_line
 from graphcore.ir.structures import Branch, level_of, stand_in
-from graphcore.ir.types import TensorType
 from graphcore.ops.outside import CALLBACKS
 
 Form = Any

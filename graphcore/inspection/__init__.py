@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TextIO
 
+from graphcore.ir import Graph, Node
 from graphcore.ir.errors import GraphTypeError
-from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node
 
 from .shown import Shown as Shown
 

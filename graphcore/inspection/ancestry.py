@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple, TypeVar
 
-from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node, reached
+from graphcore.ir import Graph, Node, Rule, reached
 from graphcore.ir.provenance import Asked
-from graphcore.ir.trace import Record, Rule, Trace
+from graphcore.ir.trace import Record, Trace
 from graphcore.ops import leaf
 
 

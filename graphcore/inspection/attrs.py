@@ -12,7 +12,7 @@ from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 from typing import Literal as AnyOf
 
-from graphcore.ir.op import Op
+from graphcore.ir import Op
 
 OF_MATRICES: dict[str, Any] = {
     **dict.fromkeys(("dims", "new"), tuple[str, ...]),

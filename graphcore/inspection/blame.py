@@ -21,9 +21,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from graphcore.ir import Node, Op, Trait
 from graphcore.ir.axes import How, Sources
-from graphcore.ir.node import Node
-from graphcore.ir.op import Op, Trait
 from graphcore.ops import control, leaf, meaning, tensor
 from graphcore.ops.control import LOOPS
 

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from string import ascii_letters
 
+from graphcore.ir import Expression, Graph, Node, Op, Size, TensorType
 from graphcore.ir import axes as kinds
-from graphcore.ir.graph import Graph
 from graphcore.ir.name_text import show_dim
-from graphcore.ir.node import Node
-from graphcore.ir.op import Op
-from graphcore.ir.sizes import Expression, Size
-from graphcore.ir.types import TensorType, show_dtype
+from graphcore.ir.types import show_dtype
 from graphcore.ops import autodiff, elementwise, leaf, linalg, named, tensor
 from graphcore.ops.named import matrices as by_name
 from graphcore.ops.outside import Calls

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from graphcore.ir.node import Node
-from graphcore.ir.op import Op
+from graphcore.ir import Node, Op
 from graphcore.ir.provenance import Asked
 from graphcore.ir.trace import Trace
 from graphcore.ir.types import show_dtype

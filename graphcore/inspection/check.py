@@ -8,11 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from graphcore.ir import Graph, Node
 from graphcore.ir.axes import Pointwise
-from graphcore.ir.graph import Graph
 from graphcore.ir.help_text import attributes
 from graphcore.ir.name_text import show_dim
-from graphcore.ir.node import Node
 from graphcore.ir.provenance import NOWHERE, Origin, described_by
 from graphcore.ops import leaf
 from graphcore.schedule.regions import without_kernels

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node, toposort
+from graphcore.ir import Graph, Node, toposort
 from graphcore.ir.provenance import described_by
 
 from .printer import align_columns, below, describe, legend, return_line

@@ -12,13 +12,12 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from graphcore.ir import Graph, Node, TensorType, TupleType
 from graphcore.ir.axes import operands as types_of_operands
 from graphcore.ir.axes import values as types_of
-from graphcore.ir.graph import Graph, unknowns_of
-from graphcore.ir.node import Node
+from graphcore.ir.graph import unknowns_of
 from graphcore.ir.sizes import evaluate
 from graphcore.ir.trace import Trace, tracing
-from graphcore.ir.types import TensorType, TupleType
 from graphcore.ops import autodiff, control, leaf, meaning, named
 from graphcore.schedule.order import finders, in_order
 

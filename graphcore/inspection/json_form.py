@@ -41,15 +41,12 @@ from typing import Any
 
 import numpy as np
 
+from graphcore.ir import Expression, Graph, Literal, Node, Op, TensorType, TupleType, Type
 from graphcore.ir.errors import GraphError, GraphTypeError, GraphValueError
-from graphcore.ir.graph import Graph
-from graphcore.ir.literal import Literal
-from graphcore.ir.node import OPS, Attrs, Node
-from graphcore.ir.op import RENAMED, Op
+from graphcore.ir.node import OPS, Attrs
+from graphcore.ir.op import RENAMED
 from graphcore.ir.provenance import Origin, basename, described_by, inheriting, state
-from graphcore.ir.sizes import Expression
 from graphcore.ir.trace import Trace
-from graphcore.ir.types import TensorType, TupleType, Type
 from graphcore.ops import leaf
 
 from .attrs import suits

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from graphcore.ir.literal import Literal
-from graphcore.ir.names import Computed, Hidden, ValueOf
-from graphcore.ir.sizes import LARGE, Expression, Size, maximum, minimum, unknown
+from graphcore.ir import Expression, Hidden, Literal, Size
+from graphcore.ir.names import Computed, ValueOf
+from graphcore.ir.sizes import LARGE, maximum, minimum, unknown
 
 KINDS = "biufc"
 """The kinds of dtypes: bool, integers, floats and complex numbers."""

@@ -13,13 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from graphcore.ir import Graph, Node, Op
 from graphcore.ir.axes import values as types_of
 from graphcore.ir.dtypes import differentiable
 from graphcore.ir.errors import GraphError
-from graphcore.ir.graph import Graph, bodies_of
+from graphcore.ir.graph import bodies_of
 from graphcore.ir.help_text import attributes
-from graphcore.ir.node import Node
-from graphcore.ir.op import Op
 from graphcore.ir.provenance import Origin, described_by
 from graphcore.ops import autodiff, elementwise, named
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from graphcore.ir import Node
 from graphcore.ir.axes import How, Pointwise, values
-from graphcore.ir.node import Node
 from graphcore.ops import control
 
 Labels = tuple[str | None, ...]

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from graphcore.analysis.cost import Number, bytes_of
-from graphcore.ir.graph import Graph, bodies_of
+from graphcore.ir import Graph, Node, Trait
+from graphcore.ir.graph import bodies_of
 from graphcore.ir.help_text import attributes
-from graphcore.ir.node import Node
-from graphcore.ir.op import Trait
 from graphcore.ir.provenance import Origin
 from graphcore.ops import control, leaf
 from graphcore.schedule.buffers import can_overwrite, roots

@@ -13,12 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from graphcore.ir import Graph, Node, Rule
 from graphcore.ir.errors import GraphError
-from graphcore.ir.graph import Graph
 from graphcore.ir.help_text import attributes
-from graphcore.ir.node import Node
 from graphcore.ir.provenance import Origin, described_by
-from graphcore.ir.trace import Rule
 
 from .blame import Mask, first
 from .check import labels_in, place_of, plain, quoted_code, show_place, show_value

@@ -8,11 +8,9 @@ from typing import Any
 import networkx as nx
 
 from graphcore.analysis.cost import Cost, bytes_of, cost, elements
+from graphcore.ir import Graph, Node, TensorType
 from graphcore.ir.digests import digests
-from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node
 from graphcore.ir.provenance import described_by, state
-from graphcore.ir.types import TensorType
 
 from .printed import PrintedNodes
 

@@ -13,7 +13,7 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-from graphcore.ir.graph import Graph
+from graphcore.ir import Graph
 
 from .page_data import page_data
 from .printer import format_graph

@@ -30,10 +30,8 @@ from itertools import pairwise
 from typing import Any
 
 from graphcore.analysis.cost import repetitions
-from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node
+from graphcore.ir import Graph, Node, Size
 from graphcore.ir.provenance import Origin, described_by
-from graphcore.ir.sizes import Size
 
 from .ancestry import Link, askers_of
 from .calls import call

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node
+from graphcore.ir import Graph, Node
 from graphcore.ir.provenance import described_by, state
 
 from .calls import call

@@ -6,10 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node
+from graphcore.ir import Graph, Node, Size
 from graphcore.ir.provenance import described_by, state
-from graphcore.ir.sizes import Size
 
 from .calls import call
 from .text import BOLD, DIM, fold, in_full, one_line, paint

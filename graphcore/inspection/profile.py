@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from graphcore.analysis.cost import Cost, Number, bytes_of, cost, weight
+from graphcore.ir import Graph, Node, Trait
 from graphcore.ir.axes import Indexes
-from graphcore.ir.graph import Graph, bodies_of
+from graphcore.ir.graph import bodies_of
 from graphcore.ir.help_text import attributes
-from graphcore.ir.node import Node
-from graphcore.ir.op import Trait
 from graphcore.ir.provenance import Origin, basename
 from graphcore.ops import elementwise
 

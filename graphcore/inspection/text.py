@@ -9,9 +9,8 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from graphcore.ir.literal import Literal
+from graphcore.ir import Literal, Op
 from graphcore.ir.name_text import show_dim
-from graphcore.ir.op import Op
 from graphcore.ir.types import show_dtype
 
 DIM, BOLD, RED, GREEN = "\x1b[2m", "\x1b[1m", "\x1b[31m", "\x1b[32m"

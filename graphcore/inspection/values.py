@@ -8,12 +8,11 @@ from typing import Any, SupportsIndex, overload
 
 import numpy as np
 
+from graphcore.ir import Graph, Node
 from graphcore.ir.axes import values as types_of
 from graphcore.ir.errors import GraphIndexError, GraphKeyError
-from graphcore.ir.graph import Graph
 from graphcore.ir.help_text import attributes
 from graphcore.ir.name_text import show_dim
-from graphcore.ir.node import Node
 from graphcore.ir.provenance import Origin, described_by
 from graphcore.ir.types import show_dtype
 from graphcore.ops import autodiff, leaf

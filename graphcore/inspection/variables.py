@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
-from graphcore.ir.node import Node, unwrap
+from graphcore.ir import Node, unwrap
 from graphcore.ir.provenance import Origin, source_lines
 from graphcore.ops import leaf
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
-from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node
+from graphcore.ir import Graph, Node, Size, TensorType
 from graphcore.ir.provenance import called_often
-from graphcore.ir.sizes import Size
-from graphcore.ir.types import TensorType, spell_tensor
+from graphcore.ir.types import spell_tensor
 from graphcore.ops import control, leaf
 from graphcore.ops.control import LOOPS, Loop
 

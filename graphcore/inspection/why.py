@@ -8,11 +8,10 @@ from sys import maxsize
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, proxy
 
+from graphcore.ir import Node, Rule
 from graphcore.ir.errors import GraphKeyError, GraphTypeError, GraphValueError
 from graphcore.ir.help_text import attributes, fields
-from graphcore.ir.node import Node
 from graphcore.ir.provenance import Origin, basename, described_by
-from graphcore.ir.trace import Rule
 from graphcore.ops import leaf
 
 from .ancestry import Ancestry, Link

@@ -14,14 +14,8 @@ from typing import NamedTuple, TypeAlias, cast
 
 from graphcore.analysis.dataflow import Known
 from graphcore.analysis.following import Facts, Follower
+from graphcore.ir import INT, Graph, Hidden, Literal, Node, Op, Size, toposort
 from graphcore.ir.axes import How, operands, values
-from graphcore.ir.dtypes import INT
-from graphcore.ir.graph import Graph
-from graphcore.ir.literal import Literal
-from graphcore.ir.names import Hidden
-from graphcore.ir.node import Node, toposort
-from graphcore.ir.op import Op
-from graphcore.ir.sizes import Size
 from graphcore.ops import elementwise, leaf, named
 
 

@@ -13,11 +13,10 @@ from typing import Any, Literal
 from graphcore.backends.argument_checks import Parameter, quote, refusal
 from graphcore.backends.arguments import Arguments
 from graphcore.backends.label_checks import COMPARED, Along, Index, differences, indexes_of
+from graphcore.ir import Graph, Node, TensorType, reached
 from graphcore.ir.errors import GraphError, GraphValueError
-from graphcore.ir.graph import Graph, bodies_of
-from graphcore.ir.node import Node, reached
+from graphcore.ir.graph import bodies_of
 from graphcore.ir.sizes import unknown
-from graphcore.ir.types import TensorType
 from graphcore.ops import leaf, named
 from graphcore.ops.labels import coordinates_of
 

@@ -8,10 +8,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from graphcore.ir import Graph, Hidden, Node
 from graphcore.ir.errors import GraphError
-from graphcore.ir.graph import Graph
-from graphcore.ir.names import Hidden
-from graphcore.ir.node import Node
 from graphcore.ops.labels import coordinates_of, is_levels
 
 from .coordinates import PICKED, Source, sources

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
+from graphcore.ir import Graph, Node, TensorType, TupleType
 from graphcore.ir.axes import Derives, Opaque, Same
 from graphcore.ir.dtypes import promote
 from graphcore.ir.errors import require
-from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node, agree_in_type
+from graphcore.ir.node import agree_in_type
 from graphcore.ir.op import op
-from graphcore.ir.types import TensorType, TupleType
 
 from .leaf import values
 

@@ -11,14 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from graphcore.ir import BOOL, INT, Expression, Graph, Node, Op, Size, TensorType, Trait, TupleType
 from graphcore.ir.axes import Opaque
-from graphcore.ir.dtypes import BOOL, INT
 from graphcore.ir.errors import GraphTypeError, Refusal, require
-from graphcore.ir.graph import WITH_BODIES, Graph, bodies_among
-from graphcore.ir.node import Attrs, Node, agree_in_type, natural, need
-from graphcore.ir.op import Op, Trait, op
-from graphcore.ir.sizes import Expression, Size, same
-from graphcore.ir.types import TensorType, TupleType
+from graphcore.ir.graph import WITH_BODIES, bodies_among
+from graphcore.ir.node import Attrs, agree_in_type, natural, need
+from graphcore.ir.op import op
+from graphcore.ir.sizes import same
 
 from .leaf import iota
 from .named.dims import has

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from graphcore.ir import BOOL, DType, Op, Size, TensorType, Trait
 from graphcore.ir.axes import Pointwise
-from graphcore.ir.dtypes import BOOL, float_for, loop_dtypes, promote
+from graphcore.ir.dtypes import float_for, loop_dtypes, promote
 from graphcore.ir.errors import GraphTypeError, Refusal, require
 from graphcore.ir.node import agree
-from graphcore.ir.op import Op, Trait, declare, op
-from graphcore.ir.sizes import Size, same
-from graphcore.ir.types import DType, TensorType
+from graphcore.ir.op import declare, op
+from graphcore.ir.sizes import same
 
 UFUNC: dict[Op, np.ufunc | str] = {}
 UNKNOWN: dict[Op, tuple[int, ...]] = {}

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from graphcore.ir.literal import Literal
+from graphcore.ir import Literal
 
 Labels: TypeAlias = tuple[tuple[str, tuple[str, ...], Literal | tuple[object, ...]], ...]
 """For each coordinate its name, its dims, and its values.

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from graphcore.ir import INT, DType, Op, Size, TensorType, Trait, TupleType, Type
 from graphcore.ir.axes import Matrices
-from graphcore.ir.dtypes import INT, DtypeRule, complex_for, real_of
+from graphcore.ir.dtypes import DtypeRule, complex_for, real_of
 from graphcore.ir.errors import GraphTypeError, require
-from graphcore.ir.op import Op, Trait, declare
-from graphcore.ir.sizes import Size, minimum
-from graphcore.ir.types import DType, TensorType, TupleType, Type
+from graphcore.ir.op import declare
+from graphcore.ir.sizes import minimum
 
 from .tensor import differ
 

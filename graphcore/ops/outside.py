@@ -10,13 +10,12 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
+from graphcore.ir import DType, Node, Shape, TensorType, Trait, TupleType
 from graphcore.ir.axes import AxisKind, How, Source, Sources
 from graphcore.ir.errors import require
 from graphcore.ir.name_text import escape
-from graphcore.ir.node import Node, agree, agree_in_type, natural
-from graphcore.ir.op import Trait, op
-from graphcore.ir.sizes import Shape
-from graphcore.ir.types import DType, TensorType, TupleType
+from graphcore.ir.node import agree, agree_in_type, natural
+from graphcore.ir.op import op
 
 from .named.dims import Dims, union
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from graphcore.ir import Graph, TensorType, TupleType
 from graphcore.ir.axes import Opaque
-from graphcore.ir.graph import Graph
 from graphcore.ir.op import op
-from graphcore.ir.types import TensorType, TupleType
 
 from .control import accept
 

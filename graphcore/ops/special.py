@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphcore.ir.op import Op
+from graphcore.ir import Op
 
 from .elementwise import elementwise
 

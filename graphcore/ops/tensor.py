@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from graphcore.ir import Literal, Op, Shape, Size, TensorType, Trait, dtypes
 from graphcore.ir import axes as kinds
-from graphcore.ir import dtypes
 from graphcore.ir.errors import GraphTypeError, Refusal, require
-from graphcore.ir.literal import Literal
-from graphcore.ir.op import Op, Trait, declare, op
-from graphcore.ir.sizes import Shape, Size, count, maximum, same
-from graphcore.ir.types import TensorType
+from graphcore.ir.op import declare, op
+from graphcore.ir.sizes import count, maximum, same
 
 Axes = tuple[int, ...]
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 
-from graphcore.ir.graph import Graph, bodies_of
-from graphcore.ir.node import Node
-from graphcore.ir.op import Op
+from graphcore.ir import Graph, Node, Op
+from graphcore.ir.graph import bodies_of
 from graphcore.ops import elementwise, tensor
 
 from .engine import convert

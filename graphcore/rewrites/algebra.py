@@ -5,13 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from graphcore.analysis.values import is_finite, is_normal, is_power_of_two
+from graphcore.ir import BOOL, DType, Literal, Node, Trait
 from graphcore.ir.axes import Pointwise
-from graphcore.ir.dtypes import BOOL
-from graphcore.ir.literal import Literal
-from graphcore.ir.node import Node
-from graphcore.ir.op import Trait
 from graphcore.ir.sizes import minimum, same
-from graphcore.ir.types import DType
 from graphcore.ops import elementwise, leaf
 from graphcore.ops.elementwise import cast, multiply, square, where
 from graphcore.ops.tensor import expand, gather, multiply_no_nan, slice_

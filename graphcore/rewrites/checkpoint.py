@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from graphcore.ir.dtypes import INT
-from graphcore.ir.graph import Graph
+from graphcore.ir import INT, Graph, Node, Shape, Size, TensorType, full_like
 from graphcore.ir.names import apart
-from graphcore.ir.node import Node, full_like
-from graphcore.ir.sizes import Shape, Size, maximum
-from graphcore.ir.types import TensorType
+from graphcore.ir.sizes import maximum
 from graphcore.ops import control, elementwise, leaf, tensor
 from graphcore.ops.control import Carry, Loop, LoopOperand
 from graphcore.ops.leaf import values

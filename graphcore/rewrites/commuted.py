@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node
-from graphcore.ir.op import Op, Trait
-from graphcore.ir.trace import Rule
+from graphcore.ir import Graph, Node, Op, Rule, Trait
 from graphcore.ir.transform import transform
 from graphcore.ops.elementwise import fmax, fmin, maximum, minimum
 

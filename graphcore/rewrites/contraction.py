@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from graphcore.analysis.cost import letter_sizes, representative
 from graphcore.analysis.values import is_finite
-from graphcore.ir.node import Node
+from graphcore.ir import Node
 from graphcore.ir.sizes import count
 from graphcore.ops import leaf
 from graphcore.ops import tensor as t

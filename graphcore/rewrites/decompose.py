@@ -8,10 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from graphcore.analysis.values import is_zero
-from graphcore.ir.literal import Literal
-from graphcore.ir.node import Node, full_like
-from graphcore.ir.op import Op
-from graphcore.ir.sizes import Size, maximum, minimum
+from graphcore.ir import Literal, Node, Op, Size, full_like
+from graphcore.ir.sizes import maximum, minimum
 from graphcore.ops import elementwise, leaf, linalg, special, tensor
 
 from . import plain

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from graphcore.analysis.cost import letter_sizes
-from graphcore.ir.node import Node
-from graphcore.ir.sizes import Size, count
+from graphcore.ir import Node, Size
+from graphcore.ir.sizes import count
 
 from . import plain
 from .plain import Axes

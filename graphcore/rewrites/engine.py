@@ -9,11 +9,9 @@ from operator import attrgetter
 from types import CodeType
 from typing import Any, NamedTuple, TypeAlias
 
+from graphcore.ir import Graph, Node, Op
 from graphcore.ir.axes import AxisKind
 from graphcore.ir.errors import GraphError, GraphTypeError
-from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node
-from graphcore.ir.op import Op
 from graphcore.ir.provenance import basename, state, user_line
 from graphcore.ir.trace import current_trace, rule_name, without_modules
 from graphcore.ir.transform import former, settle_node, transform

@@ -7,15 +7,13 @@ from itertools import count
 
 from graphcore.analysis.paths import between, of_floats, refuse_unknown
 from graphcore.analysis.values import is_one
+from graphcore.ir import Graph, Node, Op, Rule, Trait, TupleType, full_like
 from graphcore.ir.dtypes import differentiable
 from graphcore.ir.errors import GraphTypeError, UnsettledError
-from graphcore.ir.graph import Graph, with_bodies
-from graphcore.ir.node import Node, full_like
-from graphcore.ir.op import Op, Trait
+from graphcore.ir.graph import with_bodies
 from graphcore.ir.provenance import Asked, inherit, state
-from graphcore.ir.trace import Record, Rule, current_trace
+from graphcore.ir.trace import Record, current_trace
 from graphcore.ir.transform import substitute, transform
-from graphcore.ir.types import TupleType
 from graphcore.ops import autodiff, control, elementwise, leaf, tensor
 
 from .derivatives import CONTROL, JVP, PARTIALS, TRANSPOSE, VJP, Select, Wins

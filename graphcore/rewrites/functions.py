@@ -12,9 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import count
 
-from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node, full_like, unwrap
-from graphcore.ir.sizes import Size
+from graphcore.ir import Graph, Node, Size, full_like, unwrap
 from graphcore.ir.transform import substitute
 from graphcore.ops import autodiff, leaf, linalg, tensor
 from graphcore.ops import elementwise as e

@@ -13,8 +13,7 @@ import math
 from collections.abc import Callable
 
 from graphcore.analysis.values import is_real
-from graphcore.ir.node import Node, full_like, unwrap
-from graphcore.ir.op import Op
+from graphcore.ir import Node, Op, full_like, unwrap
 from graphcore.ops import elementwise as e
 from graphcore.ops import leaf, tensor
 from graphcore.ops import special as s

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from graphcore.ir.dtypes import INT
-from graphcore.ir.literal import Literal
-from graphcore.ir.node import Node, full_like
-from graphcore.ir.sizes import Size, same
+from graphcore.ir import INT, Literal, Node, Size, full_like
+from graphcore.ir.sizes import same
 from graphcore.ops import leaf, tensor
 from graphcore.ops.elementwise import conjugate, equal, greater_equal, real
 

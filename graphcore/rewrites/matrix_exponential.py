@@ -8,10 +8,7 @@ from operator import add
 
 import numpy as np
 
-from graphcore.ir.dtypes import INT
-from graphcore.ir.graph import Graph
-from graphcore.ir.names import Hidden
-from graphcore.ir.node import Node, full_like
+from graphcore.ir import INT, Graph, Hidden, Node, full_like
 from graphcore.ops import control, leaf, tensor
 from graphcore.ops import elementwise as e
 

@@ -17,10 +17,9 @@ from itertools import count, product
 from math import prod
 
 from graphcore.analysis.cost import TYPICAL, letter_sizes
-from graphcore.ir.graph import WITH_BODIES, Graph
-from graphcore.ir.node import Node
-from graphcore.ir.sizes import Size, evaluate, same, unknowns
-from graphcore.ir.trace import Rule
+from graphcore.ir import Graph, Node, Rule, Size
+from graphcore.ir.graph import WITH_BODIES
+from graphcore.ir.sizes import evaluate, same, unknowns
 from graphcore.ir.transform import transform
 from graphcore.ops import leaf
 from graphcore.ops.tensor import einsum, gather, sum_

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TypeAlias
 
-from graphcore.ir.node import OPS, Node
-from graphcore.ir.op import Op, Trait
+from graphcore.ir import Node, Op, Trait
+from graphcore.ir.node import OPS
 from graphcore.ops import elementwise, leaf
 
 

@@ -12,11 +12,10 @@ from inspect import unwrap
 from itertools import count
 from typing import Any, NamedTuple
 
+from graphcore.ir import Graph, Op
 from graphcore.ir.contracts import Contract
 from graphcore.ir.errors import GraphValueError
-from graphcore.ir.graph import Graph
 from graphcore.ir.help_text import fields
-from graphcore.ir.op import Op
 from graphcore.ir.trace import Record, Trace, current_trace, rule_name, tracing
 from graphcore.ir.transform import unsettled_error
 from graphcore.ir.types import fits

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from graphcore.ir.literal import Literal
-from graphcore.ir.node import Node
-from graphcore.ir.sizes import Shape, Size, lower_bound, maximum, minimum
-from graphcore.ir.types import DType
+from graphcore.ir import DType, Literal, Node, Shape, Size
+from graphcore.ir.sizes import lower_bound, maximum, minimum
 from graphcore.ops import elementwise, leaf, tensor
 
 Axes = tuple[int, ...]

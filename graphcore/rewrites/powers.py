@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from graphcore.ir.node import Node, full_like
+from graphcore.ir import Node, full_like
 from graphcore.ops import leaf
 from graphcore.ops.elementwise import power, reciprocal, sqrt, square
 

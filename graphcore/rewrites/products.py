@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from graphcore.ir.node import Node, full_like, unwrap
+from graphcore.ir import Node, full_like, unwrap
 from graphcore.ir.sizes import same
 from graphcore.ops import elementwise as e
 from graphcore.ops import leaf, tensor

@@ -14,10 +14,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from graphcore.analysis.values import is_finite, is_real, is_zero
-from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node
-from graphcore.ir.sizes import Size, count
-from graphcore.ir.trace import Rule
+from graphcore.ir import Graph, Node, Rule, Size
+from graphcore.ir.sizes import count
 from graphcore.ir.transform import transform
 from graphcore.ops import leaf
 from graphcore.ops.elementwise import divide, multiply

@@ -6,11 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 
 from graphcore.analysis.matrices import DEFINITE, facts, matrix_of
-from graphcore.ir.graph import Graph, bodies_of, with_bodies
-from graphcore.ir.node import Node
-from graphcore.ir.op import Op
+from graphcore.ir import Graph, Node, Op, Rule
+from graphcore.ir.graph import bodies_of, with_bodies
 from graphcore.ir.sizes import lower_bound
-from graphcore.ir.trace import Rule
 from graphcore.ir.transform import transform
 from graphcore.ops import control, leaf, linalg, tensor
 from graphcore.ops.control import LOOPS, Loop

@@ -20,11 +20,8 @@ from graphcore.analysis.omissions import (
     omits,
 )
 from graphcore.analysis.values import is_finite, is_zero
-from graphcore.ir.graph import Graph, bodies_of, with_bodies
-from graphcore.ir.names import Hidden
-from graphcore.ir.node import Node
-from graphcore.ir.op import Op
-from graphcore.ir.sizes import Expression, Size
+from graphcore.ir import Expression, Graph, Hidden, Node, Op, Size
+from graphcore.ir.graph import bodies_of, with_bodies
 from graphcore.ops import control, elementwise, tensor
 
 from .engine import Conversion, convert

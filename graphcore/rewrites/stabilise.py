@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from graphcore.analysis.values import is_real, is_zero
-from graphcore.ir.node import Node
+from graphcore.ir import Node
 from graphcore.ops import elementwise as e
 from graphcore.ops import tensor
 from graphcore.ops.special import log1mexp, sigmoid, softplus

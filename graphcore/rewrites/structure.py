@@ -17,7 +17,7 @@ from graphcore.analysis.matrices import (
     matrix_of,
 )
 from graphcore.analysis.values import is_real, is_zero
-from graphcore.ir.node import Node, unwrap
+from graphcore.ir import Node, unwrap
 from graphcore.ir.sizes import count
 from graphcore.ops import elementwise, leaf, linalg, tensor
 from graphcore.ops.elementwise import absolute, log, sign

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from graphcore.ir.node import Node
-from graphcore.ir.op import Trait
+from graphcore.ir import Node, Trait
 from graphcore.ops import leaf
 from graphcore.ops.schedule import kernel
 

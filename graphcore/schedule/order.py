@@ -6,9 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
-from graphcore.ir.graph import Graph, bodies_of, has_effect, unknowns_of
-from graphcore.ir.node import Node
-from graphcore.ir.op import Trait
+from graphcore.ir import Graph, Node, Trait
+from graphcore.ir.graph import bodies_of, has_effect, unknowns_of
 from graphcore.ir.sizes import unknowns
 from graphcore.ops import control, leaf
 

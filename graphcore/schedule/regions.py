@@ -10,13 +10,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from graphcore.ir.graph import Graph, bodies_of, has_effect, unknowns_of, with_bodies
-from graphcore.ir.node import Node
-from graphcore.ir.op import Trait
+from graphcore.ir import Graph, Node, Rule, Trait, TupleType
+from graphcore.ir.graph import bodies_of, has_effect, unknowns_of, with_bodies
 from graphcore.ir.provenance import inheriting
-from graphcore.ir.trace import Rule
 from graphcore.ir.transform import keep_node, substitute, transform
-from graphcore.ir.types import TupleType
 from graphcore.ops import leaf
 from graphcore.ops.schedule import kernel
 

@@ -16,16 +16,13 @@ from graphcore.backends.llvm_kernels.passes.parts import read_parts_in_results
 from graphcore.backends.llvm_kernels.passes.pieces import cut_kernels
 from graphcore.backends.llvm_kernels.passes.rematerialise import rematerialise
 from graphcore.backends.numpy_backend.constants import compute_constants
+from graphcore.ir import Graph, Node, Op, Size, TensorType, TupleType, Type
 from graphcore.ir.contracts import Contract
-from graphcore.ir.graph import Graph
 from graphcore.ir.names import ValueOf
-from graphcore.ir.node import Node
-from graphcore.ir.op import Op
 from graphcore.ir.provenance import described_by
 from graphcore.ir.remembered import remembered
-from graphcore.ir.sizes import Size, count
+from graphcore.ir.sizes import count
 from graphcore.ir.sizes import unknowns as names_in
-from graphcore.ir.types import TensorType, TupleType, Type
 from graphcore.ops import leaf
 from graphcore.ops.leaf import values
 from graphcore.ops.schedule import kernel

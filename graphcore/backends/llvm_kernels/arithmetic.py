@@ -11,10 +11,8 @@ from functools import cache
 from typing import TypeAlias
 
 from graphcore.analysis.values import is_part
+from graphcore.ir import DType, Node, Op, Trait
 from graphcore.ir.dtypes import promote
-from graphcore.ir.node import Node
-from graphcore.ir.op import Op, Trait
-from graphcore.ir.types import DType
 from graphcore.ops import elementwise as e
 from graphcore.ops import special as s
 from graphcore.ops import tensor as t

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from graphcore.ir.node import Node
+from graphcore.ir import Node, Shape
 from graphcore.ir.remembered import remembered
-from graphcore.ir.sizes import Shape
 from graphcore.ops import tensor as t
 
 from .builder import WIDTH

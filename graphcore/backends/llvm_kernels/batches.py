@@ -12,9 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from graphcore.ir.node import Node
-from graphcore.ir.sizes import Shape, Size
-from graphcore.ir.types import TensorType
+from graphcore.ir import Node, Shape, Size, TensorType
 
 from . import small
 from .addressing import Buffer, Index

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from graphcore.ir.node import Node
-from graphcore.ir.sizes import Size, unknowns
+from graphcore.ir import Node, Size
+from graphcore.ir.sizes import unknowns
 from graphcore.ops.leaf import values
 
 from .builder import Value

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from graphcore.analysis.cost import bytes_of
-from graphcore.ir.node import Node
-from graphcore.ir.sizes import Shape, count
+from graphcore.ir import Node, Shape
+from graphcore.ir.sizes import count
 from graphcore.ops import tensor as t
 
 from . import dense

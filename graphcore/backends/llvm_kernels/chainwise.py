@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from graphcore.ir.node import Node
+from graphcore.ir import Node, TensorType
 from graphcore.ir.sizes import count, minimum
-from graphcore.ir.types import TensorType
 
 from .addressing import BYTES, Buffer
 from .builder import Value, integer

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import partial
 
-from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node
-from graphcore.ir.sizes import Shape, count
+from graphcore.ir import Graph, Node, Shape
+from graphcore.ir.sizes import count
 from graphcore.ops import leaf
 from graphcore.ops import tensor as t
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from graphcore.ir.node import Node
+from graphcore.ir import Node, TensorType
 from graphcore.ir.sizes import count
-from graphcore.ir.types import TensorType
 from graphcore.ops import tensor as t
 
 from .addressing import Index

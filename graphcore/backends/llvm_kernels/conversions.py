@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from graphcore.ir.node import Node
-from graphcore.ir.types import DType
+from graphcore.ir import DType, Node
 
 from .builder import FALSE, PARTS, TRUE, Builder, Value, integer, real
 

@@ -19,12 +19,9 @@ from graphcore.backends.errors import axis_of
 from graphcore.backends.failing import position_outside
 from graphcore.backends.numpy_backend import KernelError
 from graphcore.backends.numpy_backend.linalg import MatrixError
+from graphcore.ir import Graph, Node, Size, Trait, TupleType
 from graphcore.ir.axes import Reduces
-from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node
-from graphcore.ir.op import Trait
-from graphcore.ir.sizes import Size, count, evaluate, unknowns
-from graphcore.ir.types import TupleType
+from graphcore.ir.sizes import count, evaluate, unknowns
 from graphcore.ops import control
 from graphcore.ops.schedule import kernel
 from graphcore.schedule.regions import in_place

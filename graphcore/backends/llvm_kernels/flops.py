@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from graphcore.analysis.cost import weight
 from graphcore.backends.llvm_kernels.passes.rematerialise import Costs
-from graphcore.ir.node import Node
+from graphcore.ir import Node
 from graphcore.ops import elementwise as e
 from graphcore.ops import special as s
 from graphcore.ops import tensor as t

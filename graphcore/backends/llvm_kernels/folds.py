@@ -13,7 +13,7 @@ from functools import partial
 from math import prod
 from typing import NamedTuple
 
-from graphcore.ir.sizes import Shape
+from graphcore.ir import Shape
 from graphcore.ops import elementwise as e
 
 from .addressing import Index

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from graphcore.ir.node import Node
-from graphcore.ir.sizes import Shape
+from graphcore.ir import Node, Shape
 from graphcore.ops import tensor as t
 
 from .addressing import Index, index_of

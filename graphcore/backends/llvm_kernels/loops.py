@@ -10,11 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from graphcore.analysis.cost import representative
-from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node
-from graphcore.ir.op import Op
-from graphcore.ir.sizes import Size, minimum, unknowns
-from graphcore.ir.types import TensorType
+from graphcore.ir import Graph, Node, Op, Size, TensorType
+from graphcore.ir.sizes import minimum, unknowns
 from graphcore.ops import control, tensor
 from graphcore.ops.leaf import values
 from graphcore.ops.schedule import kernel

@@ -13,9 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from graphcore.backends.numpy_backend.linalg import SINGULAR
-from graphcore.ir.dtypes import INT
-from graphcore.ir.node import Node
-from graphcore.ir.types import TensorType
+from graphcore.ir import INT, Node, TensorType
 from graphcore.ops import elementwise as e
 from graphcore.ops import linalg
 from graphcore.ops.leaf import values

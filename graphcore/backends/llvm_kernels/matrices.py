@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from graphcore.backends.numpy_backend.linalg import SINGULAR
-from graphcore.ir.node import Node
-from graphcore.ir.types import TensorType
+from graphcore.ir import Node, TensorType
 from graphcore.ops import elementwise as e
 from graphcore.ops import linalg
 from graphcore.ops import tensor as t

@@ -11,9 +11,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from graphcore.ir.node import Node
-from graphcore.ir.sizes import Shape, Size, count, unknowns
-from graphcore.ir.types import TensorType
+from graphcore.ir import Node, Shape, Size, TensorType
+from graphcore.ir.sizes import count, unknowns
 from graphcore.ops import tensor as t
 
 from .addressing import Buffer, Index

@@ -13,9 +13,8 @@ from graphcore.backends.measuring import numbers
 from graphcore.backends.numpy_backend import CompiledKernel, build
 from graphcore.backends.numpy_backend.measuring import Lines
 from graphcore.inspection.profile import Found, Machine, Ran, Run, work
+from graphcore.ir import Graph, Node
 from graphcore.ir.axes import Reduces
-from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node
 from graphcore.ir.sizes import unknowns
 from graphcore.ops import elementwise
 from graphcore.ops.schedule import kernel

@@ -11,9 +11,8 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
-from graphcore.ir.graph import Graph
+from graphcore.ir import Graph, Node
 from graphcore.ir.help_text import attributes
-from graphcore.ir.node import Node
 from graphcore.ir.sizes import evaluate
 from graphcore.ops import leaf
 from graphcore.ops.schedule import kernel

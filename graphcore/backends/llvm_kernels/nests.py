@@ -10,11 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node, reached, unwrap
-from graphcore.ir.op import Trait
-from graphcore.ir.sizes import Shape, count
-from graphcore.ir.types import TupleType
+from graphcore.ir import Graph, Node, Shape, Trait, TupleType, reached, unwrap
+from graphcore.ir.sizes import count
 from graphcore.ops import leaf
 from graphcore.ops import tensor as t
 from graphcore.schedule.order import Finds, finders, found_first, in_order

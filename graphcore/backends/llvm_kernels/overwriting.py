@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from graphcore.ir.node import Node
-from graphcore.ir.types import TensorType, TupleType
+from graphcore.ir import Node, TensorType, TupleType
 from graphcore.ops import leaf
 
 from .addressing import BYTES, Buffer

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from graphcore.inspection.text import show_literal
-from graphcore.ir.node import Node
-from graphcore.ir.op import Op
-from graphcore.ir.sizes import Shape, Size, unknown, unknowns
+from graphcore.ir import Node, Op, Shape, Size
+from graphcore.ir.sizes import unknown, unknowns
 from graphcore.ir.types import show_dtype
 from graphcore.ops import elementwise as e
 from graphcore.ops import leaf

@@ -11,10 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TypeAlias, TypeVar
 
-from graphcore.ir.node import Node
-from graphcore.ir.op import Op
-from graphcore.ir.sizes import Shape, Size
-from graphcore.ir.types import TensorType
+from graphcore.ir import Node, Op, Shape, Size, TensorType
 from graphcore.ops import leaf
 from graphcore.ops import tensor as t
 

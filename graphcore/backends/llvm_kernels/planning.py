@@ -19,9 +19,7 @@ from itertools import accumulate
 
 from graphcore.analysis.cost import bytes_of, elements
 from graphcore.analysis.cuts import kept
-from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node
-from graphcore.ir.op import Trait
+from graphcore.ir import Graph, Node, Trait
 from graphcore.ops import leaf
 from graphcore.ops import tensor as t
 

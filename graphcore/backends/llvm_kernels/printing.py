@@ -6,7 +6,7 @@ The buffer is shown where it is full, when loops look for signals, and after the
 
 from __future__ import annotations
 
-from graphcore.ir.node import Node
+from graphcore.ir import Node
 
 from . import entrance
 from .calls import place

@@ -12,11 +12,9 @@ from collections.abc import Callable, Container, Sequence
 from functools import partial
 from typing import NamedTuple
 
+from graphcore.ir import Hidden, Node, Size, TensorType
 from graphcore.ir.help_text import attributes
-from graphcore.ir.names import Hidden
-from graphcore.ir.node import Node
-from graphcore.ir.sizes import Size, count, minimum, unknowns
-from graphcore.ir.types import TensorType
+from graphcore.ir.sizes import count, minimum, unknowns
 from graphcore.ops import elementwise as e
 from graphcore.ops import tensor as t
 

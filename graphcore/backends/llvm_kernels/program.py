@@ -8,7 +8,7 @@ from typing import Any
 from graphcore.backends.numpy_backend import Kernels
 from graphcore.backends.numpy_backend.program import PythonProgram
 from graphcore.backends.target import Measurement, Values
-from graphcore.ir.node import Node
+from graphcore.ir import Node
 from graphcore.ir.provenance import described_by
 
 from . import build, hosted, text, whole

@@ -12,13 +12,10 @@ from graphcore.inspection.calls import call
 from graphcore.inspection.printer import file_name
 from graphcore.inspection.text import show_literal
 from graphcore.inspection.view import View
-from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node
-from graphcore.ir.op import Op
+from graphcore.ir import Graph, Node, Op, Shape, Size, TensorType, TupleType
 from graphcore.ir.provenance import NOWHERE, Origin, called_often, described_by, state
 from graphcore.ir.size_text import text
-from graphcore.ir.sizes import Shape, Size
-from graphcore.ir.types import TensorType, TupleType, show_dtype
+from graphcore.ir.types import show_dtype
 from graphcore.ops import control, leaf
 from graphcore.ops import tensor as t
 from graphcore.schedule.regions import without_kernels

@@ -11,10 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from graphcore.analysis.values import are_distinct
-from graphcore.ir.node import Node
-from graphcore.ir.op import Op
+from graphcore.ir import Node, Op, TensorType
 from graphcore.ir.sizes import count
-from graphcore.ir.types import TensorType
 from graphcore.ops import elementwise as e
 from graphcore.ops import tensor as t
 

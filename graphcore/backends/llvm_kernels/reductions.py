@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from graphcore.ir.node import Node
-from graphcore.ir.op import Op
-from graphcore.ir.sizes import Shape, count, lower_bound
+from graphcore.ir import Node, Op, Shape
+from graphcore.ir.sizes import count, lower_bound
 from graphcore.ops import elementwise as e
 from graphcore.ops import tensor as t
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphcore.ir.node import Node
+from graphcore.ir import Node
 
 from .addressing import Buffer
 from .writer import Homes, Writer

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from graphcore.ir.node import Node
-from graphcore.ir.op import Op
-from graphcore.ir.types import TensorType, TupleType
+from graphcore.ir import Node, Op, TensorType, TupleType
 from graphcore.ops import control, linalg
 from graphcore.ops import tensor as t
 from graphcore.ops.control import Loop

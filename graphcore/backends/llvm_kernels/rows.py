@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from graphcore.ir import Node, Shape, Size
 from graphcore.ir.help_text import attributes
-from graphcore.ir.node import Node
-from graphcore.ir.sizes import Shape, Size
 from graphcore.ops import leaf
 from graphcore.ops import tensor as t
 

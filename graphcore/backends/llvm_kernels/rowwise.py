@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from graphcore.ir.node import Node
-from graphcore.ir.types import TensorType
+from graphcore.ir import Node, TensorType
 
 from .addressing import Buffer, Index
 from .builder import TRUE, Value, integer

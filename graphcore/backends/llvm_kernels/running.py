@@ -12,9 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from graphcore.ir.node import Node
-from graphcore.ir.op import Op
-from graphcore.ir.types import TensorType
+from graphcore.ir import Node, Op, TensorType
 from graphcore.ops import elementwise as e
 from graphcore.ops import tensor as t
 

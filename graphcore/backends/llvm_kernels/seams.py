@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
-from graphcore.ir.node import Node, reached
-from graphcore.ir.sizes import Size, evaluate, unknowns
+from graphcore.ir import Node, Size, reached
+from graphcore.ir.sizes import evaluate, unknowns
 from graphcore.ops import tensor as t
 
 from .addressing import Index

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from graphcore.ir.op import Op
+from graphcore.ir import Op
 from graphcore.ops import elementwise as e
 
 from .addressing import ZERO, Buffer, Index, index_of

@@ -13,10 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from graphcore.ir import Node, Size, TensorType
 from graphcore.ir.dtypes import promote
-from graphcore.ir.node import Node
-from graphcore.ir.sizes import Size
-from graphcore.ir.types import TensorType
 from graphcore.ops import elementwise as e
 from graphcore.ops import tensor as t
 

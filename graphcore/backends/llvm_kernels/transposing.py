@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from graphcore.ir.node import Node
+from graphcore.ir import Node
 from graphcore.ops import tensor as t
 
 from .addressing import BYTES, Buffer, Index

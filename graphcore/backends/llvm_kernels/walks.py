@@ -7,8 +7,7 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from graphcore.ir.node import Node, reached
-from graphcore.ir.sizes import Shape
+from graphcore.ir import Node, Shape, reached
 
 from .addressing import ZERO, Buffer, Index
 from .arithmetic import kind_of

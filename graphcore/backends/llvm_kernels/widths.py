@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 
-from graphcore.ir.node import Node
+from graphcore.ir import Node
 from graphcore.ops import leaf
 from graphcore.ops import tensor as t
 

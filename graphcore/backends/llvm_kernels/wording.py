@@ -15,11 +15,11 @@ from keyword import iskeyword
 from typing import NamedTuple, TypeAlias
 
 from graphcore.inspection.view import View
+from graphcore.ir import Hidden, Node, Size
 from graphcore.ir.name_text import show_dim
-from graphcore.ir.names import Hidden, apart
-from graphcore.ir.node import Node
+from graphcore.ir.names import apart
 from graphcore.ir.size_text import text
-from graphcore.ir.sizes import Size, unknown, unknowns
+from graphcore.ir.sizes import unknown, unknowns
 
 LONGEST = 88
 """How long a line may be that has its loops in front."""

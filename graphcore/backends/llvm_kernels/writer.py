@@ -10,10 +10,8 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
-from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node
-from graphcore.ir.sizes import Shape, Size, count, lower_bound, unknowns
-from graphcore.ir.types import TensorType
+from graphcore.ir import Graph, Node, Shape, Size, TensorType
+from graphcore.ir.sizes import count, lower_bound, unknowns
 
 from . import entrance
 from .addressing import BYTES, Buffer, Index

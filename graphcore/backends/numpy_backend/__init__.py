@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 
-from graphcore.ir.graph import Graph
+from graphcore.ir import Graph
 from graphcore.ir.trace import tracing
 from graphcore.schedule.regions import without_kernels
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from graphcore.ir.node import Node
-from graphcore.ir.op import Trait
-from graphcore.ir.sizes import Size, unknowns
-from graphcore.ir.types import DType, TensorType
+from graphcore.ir import DType, Node, Size, TensorType, Trait
+from graphcore.ir.sizes import unknowns
 from graphcore.ops import leaf
 from graphcore.ops.schedule import kernel
 from graphcore.schedule.buffers import can_overwrite, roots

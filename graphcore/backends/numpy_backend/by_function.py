@@ -6,8 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from graphcore.ir.node import Node
-from graphcore.ir.sizes import Expression
+from graphcore.ir import Expression, Node
 
 from .calls import call
 from .routines import as_array

@@ -6,9 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node
-from graphcore.ir.op import Trait
+from graphcore.ir import Graph, Node, Trait
 from graphcore.ir.provenance import inheriting
 from graphcore.ops import leaf, tensor
 from graphcore.ops.schedule import kernel

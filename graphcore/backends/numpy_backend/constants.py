@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphcore.ir.graph import Graph, has_effect, unknowns_of
-from graphcore.ir.literal import Literal
-from graphcore.ir.node import Node
-from graphcore.ir.op import Trait
-from graphcore.ir.trace import Rule
+from graphcore.ir import Graph, Literal, Node, Rule, TensorType, Trait
+from graphcore.ir.graph import has_effect, unknowns_of
 from graphcore.ir.transform import transform
-from graphcore.ir.types import TensorType
 from graphcore.ops import leaf, tensor
 
 from .function import Function

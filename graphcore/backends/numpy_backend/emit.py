@@ -15,10 +15,9 @@ import numpy as np
 
 from graphcore.analysis.values import are_distinct
 from graphcore.backends.printing import show
-from graphcore.ir.literal import Literal
-from graphcore.ir.node import Node
-from graphcore.ir.op import Op, for_every
-from graphcore.ir.sizes import Shape, Size, count
+from graphcore.ir import Literal, Node, Op, Shape, Size
+from graphcore.ir.op import for_every
+from graphcore.ir.sizes import count
 from graphcore.ir.types import show_dtype
 from graphcore.ops import elementwise, leaf, linalg, outside, tensor
 from graphcore.rewrites.decompose import DECOMPOSE

@@ -13,9 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcore.backends.errors import DEFECTS, defect, in_step, outside, reword
+from graphcore.ir import Graph, Node
 from graphcore.ir.errors import GraphError
-from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node
 from graphcore.ir.provenance import described_by
 from graphcore.ir.sizes import evaluate
 from graphcore.schedule.regions import stands_for

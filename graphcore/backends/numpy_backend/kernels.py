@@ -8,9 +8,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from graphcore.backends.errors import in_step, reword
+from graphcore.ir import Graph, Node
 from graphcore.ir.errors import GraphError
-from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node
 from graphcore.ir.sizes import unknown
 from graphcore.ops.leaf import values
 from graphcore.schedule.regions import in_place

@@ -11,10 +11,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from graphcore.ir.dtypes import BOOL
-from graphcore.ir.graph import Graph, bodies_of
-from graphcore.ir.node import Node
-from graphcore.ir.op import Op
+from graphcore.ir import BOOL, Graph, Node, Op
+from graphcore.ir.graph import bodies_of
 from graphcore.ops import control, elementwise, leaf
 from graphcore.ops.control import Loop, LoopOperand
 from graphcore.ops.leaf import values

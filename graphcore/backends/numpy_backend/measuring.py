@@ -8,7 +8,7 @@ from typing import Any
 
 from graphcore.backends.limits import time_of_call
 from graphcore.inspection.profile import Found, Machine, Run
-from graphcore.ir.node import Node
+from graphcore.ir import Node
 from graphcore.ir.sizes import unknowns
 
 from .function import Function

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node
+from graphcore.ir import Graph, Node
 from graphcore.ops import tensor
 from graphcore.rewrites.accumulate import accumulate
 from graphcore.rewrites.pipeline import DECOMPOSED, Pass, Passes, in_turn, tidied

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from graphcore.backends.target import Program, Values
-from graphcore.ir.node import Node
+from graphcore.ir import Node
 
 from . import Kernels, build
 from .function import Function

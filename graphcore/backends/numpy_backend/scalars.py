@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from graphcore.ir.node import Node
-from graphcore.ir.op import Op
+from graphcore.ir import Node, Op
 from graphcore.ops import elementwise, leaf, tensor
 
 from .calls import call

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from graphcore.ir.graph import Graph
+from graphcore.ir import Graph, Node, TensorType
 from graphcore.ir.name_text import show_dim
-from graphcore.ir.node import Node
 from graphcore.ir.provenance import called_often
 from graphcore.ir.sizes import code
-from graphcore.ir.types import TensorType, show_dtype
+from graphcore.ir.types import show_dtype
 from graphcore.schedule.regions import stands_for
 
 from . import nesting

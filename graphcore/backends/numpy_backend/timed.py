@@ -7,7 +7,7 @@ from functools import cache
 from time import perf_counter_ns
 from typing import NamedTuple
 
-from graphcore.ir.node import Node
+from graphcore.ir import Node
 
 from .nesting import INDENT
 from .running import Running

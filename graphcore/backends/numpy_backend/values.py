@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphcore.ir.node import Node
-from graphcore.ir.types import TensorType, Type
+from graphcore.ir import Node, TensorType, Type
 from graphcore.ops import tensor
 
 

@@ -12,12 +12,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from graphcore.ir.graph import Graph
-from graphcore.ir.literal import Literal
-from graphcore.ir.node import Node
-from graphcore.ir.op import Trait
-from graphcore.ir.sizes import Shape, Size, code, unknowns
-from graphcore.ir.types import DType, TensorType, show_dtype
+from graphcore.ir import DType, Graph, Literal, Node, Shape, Size, TensorType, Trait
+from graphcore.ir.sizes import code, unknowns
+from graphcore.ir.types import show_dtype
 from graphcore.ops import leaf, tensor
 from graphcore.schedule.buffers import is_result
 from graphcore.schedule.order import in_order

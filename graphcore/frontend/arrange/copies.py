@@ -18,9 +18,9 @@ from graphcore.frontend.index.kept import counted_positions
 from graphcore.frontend.index.slices import amounts, cut
 from graphcore.frontend.pointwise.elementwise import minimum
 from graphcore.frontend.shape.dims import broadcast_to, in_order, join, with_size
-from graphcore.ir.names import Hidden, apart
-from graphcore.ir.node import Node
-from graphcore.ir.sizes import Size, maximum, same
+from graphcore.ir import Hidden, Node, Size
+from graphcore.ir.names import apart
+from graphcore.ir.sizes import maximum, same
 from graphcore.ops import named
 
 __all__ = [

@@ -14,8 +14,7 @@ from graphcore.frontend.index.slices import by_dim, cut
 from graphcore.frontend.pointwise.casting import astype, with_fill
 from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.shape.dims import constant_end, join, keep_labels
-from graphcore.ir.dtypes import INT
-from graphcore.ir.node import Node
+from graphcore.ir import INT, Node
 from graphcore.ir.sizes import maximum, minimum
 
 __all__ = [

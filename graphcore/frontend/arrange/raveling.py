@@ -16,13 +16,10 @@ from graphcore.frontend.core.trees import Tree, flatten, inside
 from graphcore.frontend.index.slices import cut
 from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.shape.dims import broadcast_to, join, squeeze, with_size
-from graphcore.ir import structures
+from graphcore.ir import DType, Hidden, Node, Shape, Size, structures
 from graphcore.ir.dtypes import promote
-from graphcore.ir.names import Hidden
-from graphcore.ir.node import Node
-from graphcore.ir.sizes import Shape, Size, count
+from graphcore.ir.sizes import count
 from graphcore.ir.structures import Branch
-from graphcore.ir.types import DType
 from graphcore.ops import named
 
 __all__ = ["ravel"]

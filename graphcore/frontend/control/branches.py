@@ -18,13 +18,12 @@ from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.pointwise.elementwise import equal, logical_not
 from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.shape.dims import broadcast_to, concat
-from graphcore.ir.dtypes import INT
+from graphcore.ir import INT, Hidden, Size, TensorType, toposort
 from graphcore.ir.errors import GraphIndexError
-from graphcore.ir.names import Hidden, apart
-from graphcore.ir.node import recording, toposort
-from graphcore.ir.sizes import Size
+from graphcore.ir.names import apart
+from graphcore.ir.node import recording
 from graphcore.ir.transform import substitute
-from graphcore.ir.types import TensorType, fits
+from graphcore.ir.types import fits
 from graphcore.ops import control
 from graphcore.ops.leaf import values
 

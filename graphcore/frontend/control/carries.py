@@ -14,9 +14,8 @@ from graphcore.frontend.create.inputs import full
 from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.shape.dims import broadcast_to, in_order
-from graphcore.ir.node import Node, toposort
-from graphcore.ir.sizes import Size
-from graphcore.ir.types import DType, TensorType, fits
+from graphcore.ir import DType, Node, Size, TensorType, toposort
+from graphcore.ir.types import fits
 
 Made = TypeVar("Made")
 TRIES = 4

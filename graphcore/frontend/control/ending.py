@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from graphcore.frontend.core.base import refusal
-from graphcore.ir.node import Node, reached, toposort
+from graphcore.ir import Node, reached, toposort
 from graphcore.ir.transform import substitute
 from graphcore.ops import control, elementwise, leaf, named
 from graphcore.ops.control import Loop

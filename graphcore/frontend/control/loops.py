@@ -19,10 +19,9 @@ from graphcore.frontend.create.ranges import arange
 from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.pointwise.elementwise import greater
 from graphcore.frontend.reduce.reductions import any as any_of
-from graphcore.ir.dtypes import INT
-from graphcore.ir.names import Hidden
-from graphcore.ir.node import recording, toposort
-from graphcore.ir.sizes import Expression, Size, lower_bound, maximum, same
+from graphcore.ir import INT, Expression, Hidden, Size, toposort
+from graphcore.ir.node import recording
+from graphcore.ir.sizes import lower_bound, maximum, same
 from graphcore.ir.transform import substitute
 from graphcore.ops import control
 from graphcore.ops.control import Checkpoint

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from graphcore.ir import Graph, Node, TensorType, toposort
 from graphcore.ir.axes import How, Source, Sources, operands, values
-from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node, toposort
-from graphcore.ir.types import TensorType
 from graphcore.ops import autodiff, control, elementwise, leaf, named
 
 Dims = frozenset[str]

@@ -11,12 +11,11 @@ from collections.abc import Callable, Collection, Sequence
 
 from graphcore.frontend.core.tracing import close
 from graphcore.frontend.shape.dims import broadcast_to
+from graphcore.ir import INT, Graph, Node, Rule, full_like, toposort
 from graphcore.ir.axes import Indexes, NamedMatrices, Receives
-from graphcore.ir.dtypes import INT
-from graphcore.ir.graph import Graph, may_raise_inside
+from graphcore.ir.graph import may_raise_inside
 from graphcore.ir.names import apart
-from graphcore.ir.node import Node, full_like, recording, toposort
-from graphcore.ir.trace import Rule
+from graphcore.ir.node import recording
 from graphcore.ir.transform import transform
 from graphcore.ops import control, elementwise, leaf, named
 from graphcore.ops.control import Loop, LoopOperand

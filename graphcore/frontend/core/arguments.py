@@ -13,12 +13,11 @@ from typing import Any, Literal, TypeAlias, get_args, overload
 import numpy as np
 import numpy.typing as npt
 
+from graphcore.ir import DType, Expression, Node, Shape, Size
 from graphcore.ir.errors import GraphError, GraphValueError, GraphWarning
-from graphcore.ir.node import Node
 from graphcore.ir.provenance import public_call, user_line
 from graphcore.ir.size_reader import read_size
-from graphcore.ir.sizes import Expression, Shape, Size, lower_bound, unknown, upper_bound
-from graphcore.ir.types import DType
+from graphcore.ir.sizes import lower_bound, unknown, upper_bound
 from graphcore.ops.named import close_match
 
 from .base import Base, Tensor, brief, refusal, type_refusal

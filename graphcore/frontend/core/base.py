@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
+from graphcore.ir import DType, Graph, Node, Shape, Size
 from graphcore.ir.errors import (
     GraphAttributeError,
     GraphError,
@@ -16,13 +17,10 @@ from graphcore.ir.errors import (
     GraphTypeError,
     GraphValueError,
 )
-from graphcore.ir.graph import Graph
 from graphcore.ir.interning import Interned
 from graphcore.ir.name_text import show_dim
-from graphcore.ir.node import Node, describe_operand
+from graphcore.ir.node import describe_operand
 from graphcore.ir.provenance import current_line, public_call
-from graphcore.ir.sizes import Shape, Size
-from graphcore.ir.types import DType
 from graphcore.ops import leaf
 from graphcore.ops.named.dims import close_match
 

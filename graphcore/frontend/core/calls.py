@@ -21,8 +21,8 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
+from graphcore.ir import Graph
 from graphcore.ir.errors import GraphError
-from graphcore.ir.graph import Graph
 from graphcore.ir.help_text import as_written
 
 from .base import Base, brief, type_refusal

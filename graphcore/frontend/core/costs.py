@@ -3,7 +3,7 @@
 Nothing else in the frontend knows about time.
 """
 
-from graphcore.ir.sizes import Size
+from graphcore.ir import Size
 
 MOST_JOINED = 8
 """The most copies that are joined one by one: as a short axis of their own they would be slower."""

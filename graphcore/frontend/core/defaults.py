@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 import numpy.typing as npt
 
 from graphcore.frontend.core.documents import parameters
-from graphcore.ir.types import DType
+from graphcore.ir import DType
 
 from .arguments import dtype_of
 from .base import type_refusal

@@ -14,16 +14,12 @@ from typing import Any, Protocol, TypeAlias, TypeGuard, Union
 import numpy as np
 import numpy.typing as npt
 
-from graphcore.ir.dtypes import BOOL, INT, as_dtype, float_for, real_of
+from graphcore.ir import BOOL, INT, DType, Expression, Graph, Literal, Node, Op, TensorType
+from graphcore.ir.dtypes import as_dtype, float_for, real_of
 from graphcore.ir.errors import DATES, GraphError, GraphTypeError, GraphValueError
 from graphcore.ir.formulas import Formula
-from graphcore.ir.graph import Graph
-from graphcore.ir.literal import Literal
-from graphcore.ir.node import NO_ATTRS, OPS, Attrs, Node
-from graphcore.ir.op import Op
+from graphcore.ir.node import NO_ATTRS, OPS, Attrs
 from graphcore.ir.provenance import calling_library, public_call
-from graphcore.ir.sizes import Expression
-from graphcore.ir.types import DType, TensorType
 from graphcore.ops import autodiff, elementwise, leaf
 from graphcore.ops.labels import differing_dim, labels_of
 

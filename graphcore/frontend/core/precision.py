@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 
+from graphcore.ir import DType
 from graphcore.ir.dtypes import FLOAT, complex_for
-from graphcore.ir.types import DType
 
 
 class State(threading.local):

@@ -6,12 +6,9 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import count
 from typing import Any, NamedTuple
 
-from graphcore.ir.graph import Graph
+from graphcore.ir import Graph, Node, TensorType, Trait, toposort
 from graphcore.ir.names import apart
-from graphcore.ir.node import Node, toposort
-from graphcore.ir.op import Trait
 from graphcore.ir.transform import substitute
-from graphcore.ir.types import TensorType
 from graphcore.ops import autodiff, leaf
 
 from .base import wrap

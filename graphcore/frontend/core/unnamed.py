@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from graphcore.ir import Node
 from graphcore.ir.errors import GraphWarning
-from graphcore.ir.node import Node
 from graphcore.ir.provenance import Origin, public_call, user_line
 
 _indexed: WeakKeyDictionary[Node, dict[str, Origin]] = WeakKeyDictionary()

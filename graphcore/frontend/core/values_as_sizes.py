@@ -5,14 +5,12 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Sequence
 
+from graphcore.ir import BOOL, INT, Expression, Graph, Node, Op, Size, toposort
 from graphcore.ir.digests import digest
-from graphcore.ir.dtypes import BOOL, INT
-from graphcore.ir.graph import Graph, unknowns_of
+from graphcore.ir.graph import unknowns_of
 from graphcore.ir.name_text import show_dim
 from graphcore.ir.names import Computed, ValueOf, spell_name
-from graphcore.ir.node import Node, toposort
-from graphcore.ir.op import Op
-from graphcore.ir.sizes import Expression, Size, maximum, minimum, unknown
+from graphcore.ir.sizes import maximum, minimum, unknown
 from graphcore.ops import elementwise as e
 from graphcore.ops import leaf, named
 

@@ -11,10 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from graphcore.ir.dtypes import BOOL
-from graphcore.ir.node import Node
+from graphcore.ir import BOOL, DType, Node
 from graphcore.ir.provenance import inheriting
-from graphcore.ir.types import DType
 from graphcore.ops import elementwise
 
 from .base import Base, wrap

@@ -16,8 +16,8 @@ from graphcore.frontend.core.precision import default, of_numbers
 from graphcore.frontend.core.trees import T, flatten
 from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.shape.dims import full_of
+from graphcore.ir import Expression
 from graphcore.ir.formulas import Formula
-from graphcore.ir.sizes import Expression
 from graphcore.ir.structures import leaves
 from graphcore.ops import leaf
 

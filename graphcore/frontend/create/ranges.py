@@ -21,9 +21,9 @@ from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.pointwise.elementwise import equal, floor, power
 from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.shape.dims import transpose
-from graphcore.ir.dtypes import FLOAT, INT
-from graphcore.ir.node import Node
-from graphcore.ir.sizes import Expression, Size, maximum
+from graphcore.ir import INT, Expression, Node, Size
+from graphcore.ir.dtypes import FLOAT
+from graphcore.ir.sizes import maximum
 from graphcore.ops import leaf
 
 __all__ = [

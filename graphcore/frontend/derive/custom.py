@@ -12,9 +12,9 @@ from graphcore.frontend.core.callbacks import callback, operand_names, require_f
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.tracing import close, constants, placeholder, traced_operands
 from graphcore.frontend.core.trees import Tree, flatten, paths
+from graphcore.ir import Graph, Node
 from graphcore.ir.dtypes import differentiable
-from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node, recording
+from graphcore.ir.node import recording
 from graphcore.ir.types import fits
 from graphcore.ops import control
 

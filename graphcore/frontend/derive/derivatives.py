@@ -13,12 +13,10 @@ from graphcore.frontend.core.calls import for_function
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import describe, is_function, single
 from graphcore.frontend.core.trees import T, Tree, flatten
+from graphcore.ir import Hidden, Node, Size, full_like, toposort
 from graphcore.ir.dtypes import differentiable
 from graphcore.ir.errors import GraphError, GraphTypeError
-from graphcore.ir.names import Hidden
-from graphcore.ir.node import Node, full_like, toposort
 from graphcore.ir.provenance import public_call
-from graphcore.ir.sizes import Size
 from graphcore.ops import autodiff, leaf, named
 from graphcore.ops.named.dims import close_match
 

@@ -10,12 +10,10 @@ from collections.abc import Mapping, Sequence
 
 from graphcore.analysis.dataflow import Known, Operands
 from graphcore.analysis.following import Facts, Follower
+from graphcore.ir import Graph, Node, Size, TensorType
 from graphcore.ir.axes import How, Relabels, Sources, Splits, operands, values
 from graphcore.ir.dtypes import differentiable
-from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node
-from graphcore.ir.sizes import Size, same
-from graphcore.ir.types import TensorType
+from graphcore.ir.sizes import same
 from graphcore.ops import autodiff, control
 
 Along = tuple[str | Size, ...]

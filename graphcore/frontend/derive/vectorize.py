@@ -13,14 +13,11 @@ from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.trees import T, flatten
 from graphcore.frontend.core.values_as_sizes import refuse_computed
 from graphcore.frontend.shape.dims import broadcast_to, in_order
-from graphcore.ir import trace
-from graphcore.ir.graph import Graph
+from graphcore.ir import Graph, Node, Op, Size, TensorType, TupleType, full_like, toposort, trace
 from graphcore.ir.names import ValueOf, hidden_names
-from graphcore.ir.node import Attrs, Node, full_like, toposort
-from graphcore.ir.op import Op
-from graphcore.ir.sizes import Size, same, unknown, unknowns
+from graphcore.ir.node import Attrs
+from graphcore.ir.sizes import same, unknown, unknowns
 from graphcore.ir.transform import resize, transform
-from graphcore.ir.types import TensorType, TupleType
 from graphcore.ops import autodiff, control, leaf, named
 from graphcore.ops import elementwise as ops
 from graphcore.ops.control import Carry, Loop, LoopOperand

@@ -21,9 +21,9 @@ from graphcore.frontend.pointwise.complex import conjugate
 from graphcore.frontend.pointwise.elementwise import sqrt
 from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.window.padding import pad
+from graphcore.ir import Node, Size
 from graphcore.ir.dtypes import real_of
-from graphcore.ir.node import Node
-from graphcore.ir.sizes import Size, maximum, minimum
+from graphcore.ir.sizes import maximum, minimum
 from graphcore.ops import named
 from graphcore.ops.named import close_match
 

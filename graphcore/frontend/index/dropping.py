@@ -12,8 +12,7 @@ from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.pointwise.formulas import keep_where
 from graphcore.frontend.pointwise.missing import notnull
-from graphcore.ir.dtypes import INT
-from graphcore.ir.node import Node
+from graphcore.ir import INT, Node
 from graphcore.ops import named
 
 from .indexing import isel

@@ -16,11 +16,10 @@ from graphcore.frontend.core.lift import Operand, array, is_labelled, scalar, si
 from graphcore.frontend.core.unnamed import keep_dims
 from graphcore.frontend.core.values_as_sizes import value_of
 from graphcore.frontend.shape.dims import with_size
-from graphcore.ir.dtypes import INT
+from graphcore.ir import INT, Expression, Node, Size
 from graphcore.ir.errors import GraphIndexError
-from graphcore.ir.node import Node
 from graphcore.ir.provenance import calling_library
-from graphcore.ir.sizes import Expression, Size, lower_bound, maximum, minimum, same, upper_bound
+from graphcore.ir.sizes import lower_bound, maximum, minimum, same, upper_bound
 from graphcore.ops import elementwise, leaf, named
 
 from .kept import element_positions, true_positions

@@ -12,12 +12,9 @@ from graphcore.frontend.core.values_as_sizes import computed
 from graphcore.frontend.pointwise.elementwise import minimum
 from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.shape.dims import stack
-from graphcore.ir.dtypes import INT
-from graphcore.ir.literal import Literal
-from graphcore.ir.names import Hidden, apart
-from graphcore.ir.node import Node
+from graphcore.ir import INT, Hidden, Literal, Node, Size
+from graphcore.ir.names import apart
 from graphcore.ir.size_text import reads_as_expression
-from graphcore.ir.sizes import Size
 from graphcore.ops import elementwise, leaf, named
 
 

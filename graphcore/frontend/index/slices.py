@@ -12,8 +12,8 @@ from graphcore.frontend.core.arguments import Dim, Whole
 from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
-from graphcore.ir.node import Node
-from graphcore.ir.sizes import Expression, Size, maximum
+from graphcore.ir import Expression, Node, Size
+from graphcore.ir.sizes import maximum
 from graphcore.ops import named
 
 from .indexing import isel

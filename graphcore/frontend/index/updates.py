@@ -17,12 +17,9 @@ from graphcore.frontend.pointwise import elementwise as e
 from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.pointwise.formulas import keep_where
 from graphcore.frontend.shape.dims import broadcast_to, join, with_size
-from graphcore.ir.dtypes import INT
+from graphcore.ir import INT, Literal, Node, Op, Size
 from graphcore.ir.errors import GraphIndexError
-from graphcore.ir.literal import Literal
-from graphcore.ir.node import Node
-from graphcore.ir.op import Op
-from graphcore.ir.sizes import Size, same
+from graphcore.ir.sizes import same
 from graphcore.ops import elementwise, leaf, named
 
 from .indexing import by_name, isel, pick, selection

@@ -9,9 +9,8 @@ from graphcore.frontend.core.arguments import DimPair, two_dims
 from graphcore.frontend.core.base import Tensor, type_refusal, wrap
 from graphcore.frontend.core.lift import Operand, common
 from graphcore.frontend.shape.dims import rename
+from graphcore.ir import Node, Op
 from graphcore.ir.dtypes import float_for, promote
-from graphcore.ir.node import Node
-from graphcore.ir.op import Op
 from graphcore.ops.elementwise import cast
 
 ROW_COL = ("row", "col")

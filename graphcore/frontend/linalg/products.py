@@ -11,8 +11,8 @@ from graphcore.frontend.core.lift import Operand, common
 from graphcore.frontend.pointwise.complex import conjugate
 from graphcore.frontend.reduce.contraction import dot
 from graphcore.frontend.shape.dims import rename, transpose, with_size
+from graphcore.ir import Node
 from graphcore.ir.names import hidden_names
-from graphcore.ir.node import Node
 from graphcore.ir.sizes import same
 
 from .matrices import ROW_COL

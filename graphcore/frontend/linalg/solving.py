@@ -18,7 +18,7 @@ from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.reduce.contraction import dot
 from graphcore.frontend.reduce.norms import norm
 from graphcore.frontend.shape.dims import transpose
-from graphcore.ir.node import Node
+from graphcore.ir import Node
 from graphcore.ops import elementwise, leaf, named
 from graphcore.ops.named import matrices
 

@@ -27,9 +27,9 @@ from graphcore.frontend.reduce.reductions import min as smallest
 from graphcore.frontend.reduce.running import cumsum
 from graphcore.frontend.reduce.segments import segment_sum
 from graphcore.frontend.shape.dims import concat, stack, transpose, unstack
+from graphcore.ir import Expression, Hidden
 from graphcore.ir.help_text import fields
-from graphcore.ir.names import Hidden, apart
-from graphcore.ir.sizes import Expression
+from graphcore.ir.names import apart
 
 from .searching import Row, edges_of, searchsorted
 from .sorting import argsort, put_back, sort

@@ -23,9 +23,8 @@ from graphcore.frontend.pointwise.formulas import where as choose
 from graphcore.frontend.pointwise.missing import may_be_null, notnull
 from graphcore.frontend.reduce import masking
 from graphcore.frontend.reduce.segments import SEGMENTED, Segments, segments_of
-from graphcore.ir.dtypes import INT, sum_of
-from graphcore.ir.literal import Literal
-from graphcore.ir.node import Node
+from graphcore.ir import INT, Literal, Node
+from graphcore.ir.dtypes import sum_of
 from graphcore.ops import leaf, named
 from graphcore.ops.labels import labels_of
 from graphcore.ops.named import close_match

@@ -16,7 +16,7 @@ from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.pointwise.missing import may_be_null, notnull
 from graphcore.frontend.reduce.running import bfill, ffill
 from graphcore.frontend.shape.dims import concat, transpose, with_size
-from graphcore.ir.names import Hidden
+from graphcore.ir import Hidden
 
 from .searching import Row, row_of, searchsorted
 from .sorting import argsort

@@ -16,7 +16,7 @@ from graphcore.frontend.index.kept import element_positions
 from graphcore.frontend.pointwise.elementwise import not_equal
 from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.shape.dims import transpose
-from graphcore.ir.names import Hidden
+from graphcore.ir import Hidden
 from graphcore.ops import named
 
 __all__ = [

@@ -15,9 +15,9 @@ from graphcore.frontend.pointwise.casting import as_float, astype
 from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.pointwise.missing import isnull, notnull
 from graphcore.frontend.shape.dims import keep_labels, transpose
+from graphcore.ir import Node, Size
 from graphcore.ir.help_text import fields
-from graphcore.ir.node import Node
-from graphcore.ir.sizes import Size, upper_bound
+from graphcore.ir.sizes import upper_bound
 from graphcore.ops import named
 
 from .searching import searchsorted

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from graphcore.frontend.core.base import Tensor
 from graphcore.frontend.core.lift import Operand, apply
-from graphcore.ir.op import Op
+from graphcore.ir import Op
 from graphcore.ops import elementwise as ops
 
 

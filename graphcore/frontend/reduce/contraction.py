@@ -18,8 +18,7 @@ from graphcore.frontend.shape.dims import (
     transpose,
     with_size,
 )
-from graphcore.ir.node import Node
-from graphcore.ir.sizes import Expression
+from graphcore.ir import Expression, Node
 from graphcore.ops import named
 
 __all__ = [

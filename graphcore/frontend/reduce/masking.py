@@ -16,10 +16,9 @@ from graphcore.frontend.pointwise.elementwise import equal, maximum, sqrt, squar
 from graphcore.frontend.pointwise.formulas import where as choose
 from graphcore.frontend.pointwise.missing import isnull, may_be_null, notnull
 from graphcore.frontend.shape.dims import broadcast
+from graphcore.ir import DType, Op, TensorType
 from graphcore.ir.dtypes import HALF, SINGLE
-from graphcore.ir.op import Op
 from graphcore.ir.sizes import count
-from graphcore.ir.types import DType, TensorType
 from graphcore.ops import leaf, named
 
 Mask: TypeAlias = "Operand | None"

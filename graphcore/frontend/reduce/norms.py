@@ -11,7 +11,7 @@ from graphcore.frontend.core.lift import Operand
 from graphcore.frontend.pointwise.casting import as_float, astype
 from graphcore.frontend.pointwise.elementwise import absolute, equal, isfinite, not_equal, power
 from graphcore.frontend.pointwise.formulas import where as choose
-from graphcore.ir.literal import Literal
+from graphcore.ir import Literal
 from graphcore.ops import named
 from graphcore.ops.autodiff import stop_gradient
 

@@ -16,7 +16,7 @@ from graphcore.frontend.pointwise.casting import as_float
 from graphcore.frontend.pointwise.elementwise import subtract
 from graphcore.frontend.pointwise.formulas import where as choose
 from graphcore.frontend.pointwise.missing import notnull
-from graphcore.ir.op import Op
+from graphcore.ir import Op
 from graphcore.ops import named
 
 from .masking import (

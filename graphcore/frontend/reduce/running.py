@@ -17,7 +17,7 @@ from graphcore.frontend.pointwise.formulas import keep_where, where
 from graphcore.frontend.pointwise.formulas import where as choose
 from graphcore.frontend.pointwise.missing import isnull, may_be_null, notnull
 from graphcore.frontend.shape.dims import concat, keep_labels
-from graphcore.ir.op import Op
+from graphcore.ir import Op
 from graphcore.ops import named
 
 from .masking import REDUCED, Mask, Masked, mask_operand, over, running_extreme

@@ -13,11 +13,9 @@ from graphcore.frontend.core.lift import Operand, array, as_array, is_labelled, 
 from graphcore.frontend.create.inputs import full, ones
 from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.shape.dims import label
+from graphcore.ir import Node, Op, Size
 from graphcore.ir.dtypes import float_for, sum_of
 from graphcore.ir.errors import GraphIndexError
-from graphcore.ir.node import Node
-from graphcore.ir.op import Op
-from graphcore.ir.sizes import Size
 from graphcore.ops import elementwise, leaf, named
 from graphcore.ops.named import close_match
 

@@ -12,10 +12,9 @@ from graphcore.frontend.core.arguments import Dim, MissingDims, SizeLike
 from graphcore.frontend.core.base import Tensor, refusal, type_refusal, wrap
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, common, has_checks, single
-from graphcore.ir.literal import Literal
-from graphcore.ir.node import CURE_SIZES, Node
-from graphcore.ir.op import Op
-from graphcore.ir.sizes import Size, count, same
+from graphcore.ir import Literal, Node, Op, Size
+from graphcore.ir.node import CURE_SIZES
+from graphcore.ir.sizes import count, same
 from graphcore.ops import autodiff, leaf, named
 from graphcore.ops.labels import packed
 

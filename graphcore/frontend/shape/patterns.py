@@ -9,7 +9,7 @@ from graphcore.frontend.core.arguments import SizeLike, require_dims
 from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
-from graphcore.ir.node import Node
+from graphcore.ir import Node
 from graphcore.ops.named import close_match
 
 from .dims import stack, transpose, unstack

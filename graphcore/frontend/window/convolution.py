@@ -17,10 +17,10 @@ from graphcore.frontend.index.slices import cut
 from graphcore.frontend.pointwise.casting import as_float
 from graphcore.frontend.reduce import reductions
 from graphcore.frontend.reduce.masking import identity_of_extreme
+from graphcore.ir import Expression, Node, Size
 from graphcore.ir.names import hidden_names
-from graphcore.ir.node import Node
 from graphcore.ir.provenance import public_call
-from graphcore.ir.sizes import Expression, Size, maximum
+from graphcore.ir.sizes import maximum
 from graphcore.ops import named
 
 from .windows import Steps, dilations, each, overlap_add_by, pad, strides, windows_by

@@ -15,8 +15,7 @@ from graphcore.frontend.pointwise.casting import as_float
 from graphcore.frontend.reduce.reductions import sum
 from graphcore.frontend.reduce.running import after, cumsum
 from graphcore.frontend.shape.dims import broadcast_to, join, keep_labels
-from graphcore.ir.node import Node
-from graphcore.ir.op import Op
+from graphcore.ir import Node, Op
 from graphcore.ir.sizes import maximum, minimum
 from graphcore.ops import elementwise
 

@@ -20,9 +20,8 @@ from graphcore.frontend.pointwise.elementwise import rint
 from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.reduce import reductions
 from graphcore.frontend.shape.dims import constant_end, in_order, join, keep_labels, with_size
-from graphcore.ir.dtypes import INT
-from graphcore.ir.node import Node
-from graphcore.ir.sizes import Size, maximum, minimum, upper_bound
+from graphcore.ir import INT, Node, Size
+from graphcore.ir.sizes import maximum, minimum, upper_bound
 from graphcore.ops.named import close_match
 
 __all__ = [

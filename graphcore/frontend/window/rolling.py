@@ -25,10 +25,10 @@ from graphcore.frontend.pointwise.casting import as_float, with_fill, with_nan
 from graphcore.frontend.pointwise.formulas import keep_where
 from graphcore.frontend.reduce import reductions
 from graphcore.frontend.shape.dims import keep_labels, transpose, unstack
+from graphcore.ir import Node, Size
 from graphcore.ir.names import hidden_names
-from graphcore.ir.node import Node
 from graphcore.ir.provenance import public_call
-from graphcore.ir.sizes import Size, count, minimum, same
+from graphcore.ir.sizes import count, minimum, same
 
 from .windows import Steps, each, pad, strides, windows_by
 

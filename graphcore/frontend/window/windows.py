@@ -13,9 +13,8 @@ from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.index.indexing import isel
 from graphcore.frontend.pointwise.casting import fill_in_dtype
 from graphcore.frontend.shape.dims import constant_end, in_order, join, keep_labels, with_size
-from graphcore.ir.dtypes import INT
-from graphcore.ir.node import Node
-from graphcore.ir.sizes import Expression, Size, maximum
+from graphcore.ir import INT, Expression, Node, Size
+from graphcore.ir.sizes import maximum
 from graphcore.ops import leaf, named
 
 __all__ = [

@@ -13,9 +13,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from graphcore.ir.node import Node
-from graphcore.ir.op import Op
-from graphcore.ir.sizes import Expression, evaluate
+from graphcore.ir import Expression, Node, Op
+from graphcore.ir.sizes import evaluate
 from graphcore.ops import elementwise, leaf
 
 from .matrices import MATRICES

@@ -15,8 +15,7 @@ import numpy.typing as npt
 import scipy.linalg
 from numpy.linalg import LinAlgError
 
-from graphcore.ir.op import Op
-from graphcore.ir.types import TensorType, TupleType
+from graphcore.ir import Op, TensorType, TupleType
 from graphcore.ops import linalg
 
 Array: TypeAlias = npt.NDArray[Any]

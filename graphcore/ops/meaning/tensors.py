@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.special
 
+from graphcore.ir import Op
 from graphcore.ir.literal import Literal as Number
-from graphcore.ir.op import Op
 from graphcore.ops import outside, tensor
 
 Array: TypeAlias = npt.NDArray[Any]

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 
+from graphcore.ir import Shape, Size, TensorType, Trait
 from graphcore.ir import axes as kinds
 from graphcore.ir.dtypes import SINGLE, complex_for, float_for, promote, real_of
 from graphcore.ir.errors import Refusal, require
 from graphcore.ir.node import agree, natural, need
-from graphcore.ir.op import Trait, op
-from graphcore.ir.sizes import Shape, Size, count, same, upper_bound
-from graphcore.ir.types import TensorType
+from graphcore.ir.op import op
+from graphcore.ir.sizes import count, same, upper_bound
 from graphcore.ops import tensor
 from graphcore.ops.tensor import window_count
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from copy import copy
 from typing import Any, NamedTuple, get_type_hints
 
+from graphcore.ir import Op, TensorType
 from graphcore.ir.axes import Along, ByAttr, Reduces
 from graphcore.ir.dtypes import DtypeRule
-from graphcore.ir.op import Op, declare
-from graphcore.ir.types import TensorType
+from graphcore.ir.op import declare
 
 from .dims import Dims, drop, has, not_empty
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from graphcore.ir import DType, Size, TensorType
 from graphcore.ir.errors import Refusal, require
 from graphcore.ir.node import agree, need
-from graphcore.ir.sizes import Size
-from graphcore.ir.types import DType, TensorType
 
 Dims = tuple[str, ...]
 

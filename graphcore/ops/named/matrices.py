@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphcore.ir import Op, Size, TensorType, TupleType, Type
 from graphcore.ir.axes import NamedMatrices
 from graphcore.ir.errors import GraphTypeError, require
 from graphcore.ir.node import need
-from graphcore.ir.op import Op, declare
-from graphcore.ir.sizes import Size, same
-from graphcore.ir.types import TensorType, TupleType, Type
+from graphcore.ir.op import declare
+from graphcore.ir.sizes import same
 from graphcore.ops import linalg
 
 from .dims import Dims, drop, union

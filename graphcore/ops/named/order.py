@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from graphcore.ir import INT, Size, TensorType
 from graphcore.ir.axes import Along, Searches
-from graphcore.ir.dtypes import INT
 from graphcore.ir.errors import require
 from graphcore.ir.node import need
 from graphcore.ir.op import op
-from graphcore.ir.sizes import Size, lower_bound, upper_bound
-from graphcore.ir.types import TensorType
+from graphcore.ir.sizes import lower_bound, upper_bound
 from graphcore.ops import tensor
 
 from .derived import FORMS, Form

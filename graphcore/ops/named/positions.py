@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from graphcore.ir import Op, Shape, Size, TensorType, Trait
 from graphcore.ir.axes import How, Indexes, Ranges, Receives, Reduces
 from graphcore.ir.errors import GraphIndexError, GraphTypeError, require
 from graphcore.ir.node import agree, need
-from graphcore.ir.op import Op, Trait, declare, op
-from graphcore.ir.sizes import Shape, Size, lower_bound, upper_bound
-from graphcore.ir.types import TensorType
+from graphcore.ir.op import declare, op
+from graphcore.ir.sizes import lower_bound, upper_bound
 from graphcore.ops import tensor
 
 from .dims import Dims, drop, has, new_dims, union

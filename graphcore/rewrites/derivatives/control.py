@@ -12,14 +12,12 @@ from typing import Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from graphcore.analysis.paths import between, leading_to
+from graphcore.ir import Expression, Graph, Hidden, Node, Op, Size, TensorType, full_like
 from graphcore.ir.dtypes import differentiable
-from graphcore.ir.graph import Graph, with_bodies
-from graphcore.ir.names import Hidden, apart
-from graphcore.ir.node import Node, full_like
-from graphcore.ir.op import Op
-from graphcore.ir.sizes import Expression, Size, unknown
+from graphcore.ir.graph import with_bodies
+from graphcore.ir.names import apart
+from graphcore.ir.sizes import unknown
 from graphcore.ir.transform import transform
-from graphcore.ir.types import TensorType
 from graphcore.ops import control, leaf, tensor
 from graphcore.ops.autodiff import pull, push
 from graphcore.ops.control import Carry, Groups, Loop, LoopOperand

@@ -11,14 +11,11 @@ import operator
 from collections.abc import Iterable, Sequence
 from functools import reduce
 
-from graphcore.ir.dtypes import INT, differentiable
+from graphcore.ir import INT, Graph, Node, Op, TensorType, full_like
+from graphcore.ir.dtypes import differentiable
 from graphcore.ir.errors import GraphTypeError
-from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node, full_like
-from graphcore.ir.op import Op
 from graphcore.ir.sizes import count
 from graphcore.ir.transform import substitute
-from graphcore.ir.types import TensorType
 from graphcore.ops import control, elementwise, leaf
 from graphcore.ops.leaf import values
 from graphcore.rewrites.plain import cast, expand, reshape, sum_over, transpose

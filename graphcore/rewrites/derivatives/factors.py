@@ -15,10 +15,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from graphcore.ir.dtypes import INT
-from graphcore.ir.node import Node, full_like
-from graphcore.ir.op import Op
-from graphcore.ir.sizes import Size, minimum, same
+from graphcore.ir import INT, Node, Op, Size, full_like
+from graphcore.ir.sizes import minimum, same
 from graphcore.ops import autodiff, linalg, tensor
 from graphcore.ops import elementwise as e
 from graphcore.rewrites.matrices import (

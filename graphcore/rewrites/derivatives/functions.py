@@ -18,8 +18,7 @@ from itertools import count
 import numpy as np
 
 from graphcore.analysis.cost import letter_sizes
-from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node, full_like
+from graphcore.ir import Graph, Node, full_like
 from graphcore.ops import autodiff, tensor
 from graphcore.ops.elementwise import absolute, conjugate, less_equal, logical_or, minimum
 from graphcore.rewrites.einsums import unfold

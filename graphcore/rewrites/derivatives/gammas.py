@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from graphcore.ir.node import Node, full_like
+from graphcore.ir import Node, full_like
 from graphcore.ops import elementwise as e
 from graphcore.ops import special as s
 from graphcore.rewrites.plain import equals

@@ -11,10 +11,9 @@ from typing import TypeAlias
 import numpy as np
 
 from graphcore.analysis.values import are_distinct
-from graphcore.ir.dtypes import INT, real_of
-from graphcore.ir.node import Node
-from graphcore.ir.op import Op
-from graphcore.ir.sizes import Shape, Size, count
+from graphcore.ir import INT, Node, Op, Shape, Size
+from graphcore.ir.dtypes import real_of
+from graphcore.ir.sizes import count
 from graphcore.ops import autodiff, elementwise, leaf, tensor
 from graphcore.rewrites import plain
 

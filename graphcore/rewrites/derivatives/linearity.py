@@ -23,11 +23,9 @@ import numpy as np
 
 from graphcore.analysis.dataflow import Forward, Known, Operands
 from graphcore.analysis.paths import of_floats
+from graphcore.ir import Graph, Node, Op, Trait, reached
 from graphcore.ir.axes import values
 from graphcore.ir.dtypes import differentiable
-from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node, reached
-from graphcore.ir.op import Op, Trait
 from graphcore.ir.transform import substitute
 from graphcore.ops import autodiff, control, leaf, tensor
 from graphcore.ops import elementwise as ops

@@ -14,8 +14,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from graphcore.ir.node import Node, full_like
-from graphcore.ir.op import Op
+from graphcore.ir import Node, Op, full_like
 from graphcore.ops import elementwise as e
 from graphcore.ops import special as s
 from graphcore.rewrites.plain import cast, equals, nonzero

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from graphcore.ir.dtypes import INT
-from graphcore.ir.node import Node
-from graphcore.ir.sizes import Shape, Size, count
+from graphcore.ir import INT, Node, Shape, Size
+from graphcore.ir.sizes import count
 from graphcore.ops import elementwise, leaf, tensor
 from graphcore.rewrites.plain import (
     cast,

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from graphcore.analysis.values import is_infinite
-from graphcore.ir.node import Node, full_like
-from graphcore.ir.op import Op
+from graphcore.ir import Node, Op, full_like
 from graphcore.ops import autodiff, elementwise, tensor
 from graphcore.rewrites import plain
 from graphcore.rewrites.matrices import index, t

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from graphcore.ir.node import Node, full_like
+from graphcore.ir import Node, full_like
 from graphcore.ops.elementwise import absolute, greater, sign, square
 from graphcore.rewrites.plain import where as choose
 

@@ -9,9 +9,8 @@ import math
 from collections.abc import Callable
 from typing import TypeAlias
 
-from graphcore.ir.dtypes import INT, complex_for
-from graphcore.ir.node import Node
-from graphcore.ir.op import Op
+from graphcore.ir import INT, Node, Op
+from graphcore.ir.dtypes import complex_for
 from graphcore.ops import autodiff, leaf, linalg
 from graphcore.ops.elementwise import exp, greater, real
 from graphcore.rewrites.matrices import (

@@ -9,8 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from graphcore.ir.node import Node, full_like
-from graphcore.ir.op import Op
+from graphcore.ir import Node, Op, full_like
 from graphcore.ops import elementwise as e
 from graphcore.ops import special as s
 from graphcore.rewrites.plain import equals

@@ -7,12 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from graphcore.ir import INT, Node, Size, TensorType, Trait
 from graphcore.ir.axes import Derives, Indexes, Matrices, Opaque, Picks, Receives
-from graphcore.ir.dtypes import INT
-from graphcore.ir.node import Attrs, Node
-from graphcore.ir.op import Trait
-from graphcore.ir.sizes import Size
-from graphcore.ir.types import TensorType
+from graphcore.ir.node import Attrs
 from graphcore.ops import leaf, tensor
 from graphcore.rewrites.plain import Axes, expand, transpose
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 
-from graphcore.ir.graph import Graph, with_bodies
-from graphcore.ir.node import Node, reached, toposort
+from graphcore.ir import Graph, Node, Rule, reached, toposort
+from graphcore.ir.graph import with_bodies
 from graphcore.ir.provenance import inheriting
-from graphcore.ir.trace import Record, Rule, current_trace
+from graphcore.ir.trace import Record, current_trace
 from graphcore.ir.transform import substitute, transform
 from graphcore.ops import leaf, tensor
 from graphcore.ops.control import LOOPS, Loop, LoopOperand

@@ -20,12 +20,11 @@ from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 from typing import NamedTuple
 
+from graphcore.ir import Graph, Node, Size, TensorType, Trait, reached, toposort, unwrap
 from graphcore.ir.axes import Indexes, Receives, Reduces
-from graphcore.ir.graph import Graph, has_effect, may_raise_inside
-from graphcore.ir.node import Node, inputs_of, reached, toposort, unwrap
-from graphcore.ir.op import Trait
-from graphcore.ir.sizes import Size, lower_bound, upper_bound
-from graphcore.ir.types import TensorType
+from graphcore.ir.graph import has_effect, may_raise_inside
+from graphcore.ir.node import inputs_of
+from graphcore.ir.sizes import lower_bound, upper_bound
 from graphcore.ops import control, elementwise, leaf, tensor
 from graphcore.ops.control import Loop
 

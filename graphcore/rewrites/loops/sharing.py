@@ -8,12 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node, reached, toposort
-from graphcore.ir.op import Trait
+from graphcore.ir import Expression, Graph, Node, TensorType, Trait, reached, toposort
 from graphcore.ir.provenance import inheriting
-from graphcore.ir.sizes import Expression
-from graphcore.ir.types import TensorType
 from graphcore.ops import leaf
 from graphcore.ops.control import LOOPS, Carry, Loop, LoopOperand
 from graphcore.rewrites.plain import refill

@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import count
 from typing import NamedTuple
 
-from graphcore.ir.graph import Graph, unknowns_of
-from graphcore.ir.node import Node
-from graphcore.ir.sizes import Expression
-from graphcore.ir.trace import Record, Rule, current_trace
+from graphcore.ir import Expression, Graph, Node, Rule
+from graphcore.ir.graph import unknowns_of
+from graphcore.ir.trace import Record, current_trace
 from graphcore.ir.transform import keep_node, substitute, transform
 from graphcore.ops import control, leaf
 from graphcore.ops.control import LOOPS, Loop

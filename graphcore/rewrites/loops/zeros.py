@@ -11,11 +11,8 @@ from enum import IntEnum
 
 from graphcore.analysis.dataflow import Forward, Known, Operands
 from graphcore.analysis.values import is_finite, is_positive_zero, is_zero
+from graphcore.ir import Graph, Node, Op, Rule, Trait
 from graphcore.ir.axes import values
-from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node
-from graphcore.ir.op import Op, Trait
-from graphcore.ir.trace import Rule
 from graphcore.ir.transform import transform
 from graphcore.ops import elementwise, leaf, tensor
 from graphcore.ops.control import LOOPS, Loop

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from graphcore.ir import INT, DType, Graph, Literal, Node, Op, Shape, TensorType, unwrap
 from graphcore.ir.axes import Reduces
-from graphcore.ir.dtypes import HALF, INT, SINGLE, float_for, promote
-from graphcore.ir.graph import Graph, with_bodies
-from graphcore.ir.literal import Literal
-from graphcore.ir.node import Node, unwrap
-from graphcore.ir.op import Op, for_every
-from graphcore.ir.sizes import Shape, count, maximum
-from graphcore.ir.types import DType, TensorType
+from graphcore.ir.dtypes import HALF, SINGLE, float_for, promote
+from graphcore.ir.graph import with_bodies
+from graphcore.ir.op import for_every
+from graphcore.ir.sizes import count, maximum
 from graphcore.ops import autodiff, control, elementwise, leaf, named, tensor
 from graphcore.ops.control import Loop
 from graphcore.rewrites.engine import convert

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from graphcore.ir.node import Node
-from graphcore.ir.sizes import Size, count
-from graphcore.ir.types import TensorType
+from graphcore.ir import Node, Size, TensorType
+from graphcore.ir.sizes import count
 from graphcore.ops import linalg
 from graphcore.ops.named import matrices
 from graphcore.rewrites.plain import reshape, transpose

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from graphcore.ir.node import Node
-from graphcore.ir.types import TensorType
+from graphcore.ir import Node, TensorType
 from graphcore.ops import outside
 
 from .table import align, lower

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from graphcore.ir.dtypes import INT
-from graphcore.ir.node import Node
-from graphcore.ir.sizes import Size
-from graphcore.ir.types import TensorType
+from graphcore.ir import INT, Node, Size, TensorType
 from graphcore.ops import leaf, named, tensor
 from graphcore.rewrites.plain import cast, reshape, transpose
 

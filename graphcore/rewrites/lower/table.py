@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from graphcore.ir.node import OPS, Node
-from graphcore.ir.op import Op
-from graphcore.ir.types import TensorType
+from graphcore.ir import Node, Op, TensorType
+from graphcore.ir.node import OPS
 from graphcore.rewrites.engine import Conversion
 from graphcore.rewrites.plain import expand, transpose
 

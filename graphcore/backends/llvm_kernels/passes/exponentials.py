@@ -12,9 +12,7 @@ first is 0 and the second a tiny number.
 from __future__ import annotations
 
 from graphcore.analysis.values import is_one, is_part, is_real
-from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node, full_like, unwrap
-from graphcore.ir.trace import Rule
+from graphcore.ir import Graph, Node, Rule, full_like, unwrap
 from graphcore.ir.transform import transform
 from graphcore.ops.elementwise import absolute, add, divide, exp, greater, less, log1p, negative
 from graphcore.rewrites.plain import where

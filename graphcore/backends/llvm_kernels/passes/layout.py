@@ -7,14 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from graphcore.ir import Graph, Node, Rule, Shape, Size, TensorType, Trait
 from graphcore.ir.axes import Along, Joins, Pointwise, Ranges, Reduces
-from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node, type_of
-from graphcore.ir.op import Trait
-from graphcore.ir.sizes import Shape, Size
-from graphcore.ir.trace import Rule
+from graphcore.ir.node import type_of
 from graphcore.ir.transform import transform
-from graphcore.ir.types import TensorType
 from graphcore.ops import leaf, tensor
 from graphcore.rewrites.engine import RuleSet, simplifier, simplify
 from graphcore.rewrites.motion import (

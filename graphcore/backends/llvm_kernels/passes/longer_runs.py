@@ -7,11 +7,8 @@ they are a run of vectors, where the channels alone would fill a few lanes of on
 from __future__ import annotations
 
 from graphcore.backends.llvm_kernels.builder import WIDTH
-from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node
-from graphcore.ir.trace import Rule
+from graphcore.ir import Graph, Node, Rule, TensorType
 from graphcore.ir.transform import transform
-from graphcore.ir.types import TensorType
 from graphcore.ops import tensor as t
 from graphcore.rewrites.loops.view import inside_as_well
 

@@ -6,9 +6,7 @@ It needs neither memory nor a pass of its own: it is computed in the memory of t
 from __future__ import annotations
 
 from graphcore.analysis.cost import representative
-from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node
-from graphcore.ir.trace import Rule
+from graphcore.ir import Graph, Node, Rule
 from graphcore.ir.transform import keep_node, transform
 from graphcore.ops.tensor import overwrite, slice_
 

@@ -10,11 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from zlib import crc32
 
-from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node
-from graphcore.ir.trace import Rule
+from graphcore.ir import Graph, Node, Rule, Type
 from graphcore.ir.transform import transform
-from graphcore.ir.types import Type
 from graphcore.ops import leaf
 from graphcore.ops.schedule import kernel
 from graphcore.schedule.order import finders, in_order, updates

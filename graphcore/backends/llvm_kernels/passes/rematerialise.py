@@ -20,12 +20,10 @@ from typing import Any, NamedTuple
 
 from graphcore.analysis.cost import bytes_of, elements
 from graphcore.analysis.cuts import kept
-from graphcore.ir.graph import Graph
-from graphcore.ir.node import Attrs, Node, reached, toposort
-from graphcore.ir.op import Trait
+from graphcore.ir import Graph, Node, TensorType, Trait, reached, toposort
+from graphcore.ir.node import Attrs
 from graphcore.ir.provenance import inheriting
 from graphcore.ir.sizes import count
-from graphcore.ir.types import TensorType
 from graphcore.ops import control, leaf, tensor
 from graphcore.ops.control import LOOPS, Loop, LoopOperand
 from graphcore.rewrites.loops.sharing import prune

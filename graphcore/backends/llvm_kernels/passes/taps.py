@@ -7,10 +7,8 @@ products reads the image itself instead, shifted by each place in turn, many col
 from __future__ import annotations
 
 from graphcore.backends.llvm_kernels.rows import is_long
-from graphcore.ir.graph import Graph
-from graphcore.ir.node import Node
+from graphcore.ir import Graph, Node, Rule
 from graphcore.ir.sizes import count
-from graphcore.ir.trace import Rule
 from graphcore.ir.transform import transform
 from graphcore.ops import tensor as t
 from graphcore.ops.elementwise import multiply

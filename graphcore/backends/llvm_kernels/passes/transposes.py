@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from graphcore.backends.llvm_kernels.matrices import is_matrix_transpose
-from graphcore.ir.graph import Graph, with_bodies
-from graphcore.ir.node import Node, toposort
-from graphcore.ir.trace import Rule
+from graphcore.ir import Graph, Node, Rule, toposort
+from graphcore.ir.graph import with_bodies
 from graphcore.ir.transform import transform
 from graphcore.ops import tensor as t
 from graphcore.ops.control import LOOPS, Loop, LoopOperand
