@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from graphcore.backends.argument_checks import join_names
 from graphcore.backends.boundary import Requirement, requirements
 from graphcore.frontend.core.base import refusal, type_refusal
-from graphcore.frontend.core.tracing import constants
+from graphcore.frontend.core.tracing import varying
 from graphcore.frontend.core.values_as_sizes import computed_sizes
 from graphcore.ir import INT, Graph, Node, TensorType, toposort
 from graphcore.ir.graph import bodies_of, unknowns_of
@@ -119,7 +119,7 @@ def replacements(params: Sequence[Node], names: Iterable[str]) -> dict[Node, Nod
             continue
         if node in found:
             raise refusal("a tensor is listed twice", node, cure="list it once")
-        if node in constants([node]):
+        if node not in varying([node]):
             mend = (
                 "declare it: gc.tensor(name, dims); for a tree of constants, such as the state of "
             )
@@ -135,10 +135,10 @@ def replacements(params: Sequence[Node], names: Iterable[str]) -> dict[Node, Nod
 
 def refuse_derivatives(given: Node, outputs: Sequence[Node]) -> None:
     """Refuse derivatives that would pass through an inner tensor."""
-    above = without_constants([given])
+    above = varying([given])
     for node in toposort(outputs):
         for source in sources(node):
-            below = without_constants([source])
+            below = varying([source])
             if given not in below and not above.isdisjoint(below):
                 asked = f"{node.op.said} at {node.origin}"
                 reason = f"{asked} is with respect to values from which an inner input is computed"
@@ -157,8 +157,3 @@ def sources(node: Node) -> Iterator[Node]:
 def holds_derivative(node: Node) -> bool:
     """Whether the body of a loop or branch differentiates."""
     return any(inner.op in autodiff.LAZY for body in bodies_of(node) for inner in body.every_node())
-
-
-def without_constants(roots: Sequence[Node]) -> set[Node]:
-    """`roots` and all that they are computed from, without constants."""
-    return set(toposort(roots)).difference(constants(roots))

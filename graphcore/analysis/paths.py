@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Sequence
+from itertools import chain
 
 from graphcore.ir import Node, TupleType, Type, toposort
+from graphcore.ir.axes import values
 from graphcore.ir.dtypes import differentiable
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.node import describe_operand
 from graphcore.ops import autodiff, elementwise, outside
+
+from .dataflow import Forward, Known, Operands
 
 
 def between(ys: Iterable[Node], wrt: Iterable[Node]) -> dict[Node, None]:
@@ -25,16 +29,34 @@ def between(ys: Iterable[Node], wrt: Iterable[Node]) -> dict[Node, None]:
     return active
 
 
-def leading_to(ys: Iterable[Node]) -> set[Node]:
-    """The nodes from which a derivative flows to any of `ys`."""
-    found: set[Node] = set()
-    stack = list(ys)
-    while stack:
-        node = stack.pop()
-        if node not in found and of_floats(node.type):
-            found.add(node)
-            stack += () if node.op is autodiff.stop_gradient else node.inputs
-    return found
+Ints = frozenset[int]
+
+
+class Paths(Forward[Ints]):
+    """From which operands a derivative flows to each value, by their numbers.
+
+    It flows through any op but `stop_gradient`, whatever bodies that op has, from floats to floats.
+    """
+
+    unknown = Ints()
+
+    def join(self, node: Node, several: Sequence[Ints]) -> Ints:
+        """Those of all."""
+        return self.unknown.union(*several)
+
+    def of_node(self, node: Node, given: Operands[Ints], known: Known[Ints]) -> Sequence[Ints]:
+        """Those of all operands."""
+        flows = node.op is not autodiff.stop_gradient and of_floats(node.type)
+        own = self.unknown.union(*chain(*given)) if flows else self.unknown
+        return (own,) * len(values(node.type))
+
+    after = of_node
+
+    def through(self, loop: Node) -> tuple[Sequence[Ints], Sequence[Ints]]:
+        """Those of each param and each result of a loop, over all of its steps."""
+        own = [Ints([i] * of_floats(x.type)) for i, x in enumerate(loop.inputs)]
+        params = self.given_to_bodies(loop, own)
+        return params, self.of_steps(loop, own, params)
 
 
 def of_floats(type: Type) -> bool:

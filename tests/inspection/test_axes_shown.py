@@ -112,3 +112,11 @@ def test_transposed_solves_turn_their_axes() -> None:
     text = printed(gc.compile([a, b, c], list(solved)), "optimized")
     assert re.search(r"%\d+: f64\[col=3, 1\] += lu_solve\(%\d+\[0\], %\d+\[1\], %\d+\)", text)
     assert re.search(r"%\d+: f64\[row=3, 1\] += lu_solve\(.*; transposed\)", text)
+
+
+def test_results_of_loops_and_branches_are_labelled() -> None:
+    x = gc.tensor("x", {"row": None, "col": 3})
+    loop = gc.while_loop(lambda y: (y * y).sum() > 1.0, lambda y: y / 2, x)
+    branch = gc.cond(x.sum() > 0, lambda: gc.tanh(x), lambda: x)
+    shown = str(gc.compile([x], [loop + 1, branch * 2], native=False).stages["optimized"])
+    assert shown.count("(f64[row, col=3])") == 2

@@ -133,13 +133,10 @@ def dependents(order: Iterable[Node], on: Iterable[Node]) -> set[Node]:
     return found
 
 
-def constants(outputs: Sequence[Node]) -> list[Node]:
-    """The nodes that depend on no input and on no param."""
-    varying: set[Node] = set()
-    for node in toposort(outputs):
-        if node.op is leaf.input_ or not varying.isdisjoint(node.inputs):
-            varying.add(node)
-    return [node for node in toposort(outputs) if node not in varying]
+def varying(outputs: Sequence[Node]) -> set[Node]:
+    """The nodes that depend on an input or on a param."""
+    order = toposort(outputs)
+    return dependents(order, leaf.inputs_among(order))
 
 
 def captures(outputs: Sequence[Node], inside: set[Node]) -> list[Node]:

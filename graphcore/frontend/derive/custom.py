@@ -10,9 +10,9 @@ from graphcore.frontend.control.carries import aligned
 from graphcore.frontend.core.base import refusal, type_refusal, wrap
 from graphcore.frontend.core.callbacks import callback, operand_names, require_function
 from graphcore.frontend.core.documents import parameters
-from graphcore.frontend.core.tracing import close, constants, placeholder, traced_operands
+from graphcore.frontend.core.tracing import close, placeholder, traced_operands, varying
 from graphcore.frontend.core.trees import Tree, flatten, paths
-from graphcore.ir import Graph, Node
+from graphcore.ir import Graph, Node, toposort
 from graphcore.ir.dtypes import differentiable
 from graphcore.ir.node import recording
 from graphcore.ir.types import fits
@@ -161,7 +161,7 @@ def rule_results(
 def closed_graph(params: list[Node], outputs: list[Node]) -> Graph:
     """A graph that captures nothing, refused if it would; constants are part of it."""
     names = [param.attrs["name"] for param in params]
-    found = close(names, params, outputs, made=constants(outputs))
+    found = close(names, params, outputs, made={*toposort(outputs)} - varying(outputs))
     if found.captured:
         reason = "the function or a rule of it captures a tensor"
         raise refusal(reason, *found.captured, cure="pass it as an operand")

@@ -6,21 +6,22 @@ from collections.abc import Iterable, Sequence
 from types import EllipsisType
 from typing import Literal
 
-from graphcore.analysis.paths import between, refuse_unknown
+from graphcore.analysis.paths import between, of_floats, refuse_unknown
 from graphcore.frontend.core.arguments import check_word, names, order_set
 from graphcore.frontend.core.base import Tensor, refusal, type_refusal, wrap
 from graphcore.frontend.core.calls import for_function
 from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import describe, is_function, single
+from graphcore.frontend.core.tracing import dependents
 from graphcore.frontend.core.trees import T, Tree, flatten
-from graphcore.ir import Hidden, Node, Size, full_like, toposort
+from graphcore.ir import Hidden, Node, Size, full_like, reached, toposort
 from graphcore.ir.dtypes import differentiable
 from graphcore.ir.errors import GraphError, GraphTypeError
 from graphcore.ir.provenance import public_call
 from graphcore.ops import autodiff, leaf, named
 from graphcore.ops.named.dims import close_match
 
-from .instances import Axes, Instances, Mixed, carries, instance_axes
+from .instances import Axes, Instances, Mixed, instance_axes
 from .vectorize import repeat_source, widen_silently
 
 __all__ = [
@@ -296,12 +297,12 @@ def check(ys: list[Node], wrt: list[Node], disconnected: str) -> None:
 
 def refuse_disconnected(ys: list[Node], wrt: list[Node]) -> None:
     """Refuses a part of `wrt` that reaches no result through float values."""
-    reached: set[Node] = set(ys)
-    for node in reversed(list(toposort(ys))):
-        if node in reached and node.op is not autodiff.stop_gradient:
-            reached.update(x for x in node.inputs if carries(x))
+    stops = autodiff.stop_gradient
+    found = reached(
+        ys, lambda node: [x for x in node.inputs if node.op is not stops and of_floats(x.type)]
+    )
     for x in wrt:
-        if x not in reached:
+        if x not in found:
             reason, cure = disconnection(x, ys)
             raise derivative_error(reason, [x, *ys], cure)
 
@@ -309,13 +310,14 @@ def refuse_disconnected(ys: list[Node], wrt: list[Node]) -> None:
 def disconnection(x: Node, ys: list[Node]) -> tuple[str, str]:
     """Why `ys` have no derivative with respect to `x`, and the cure."""
     cure = "leave it out of wrt, or ask for zeros with disconnected='zero'"
-    dependent = {x}
-    cuts = []
-    for node in toposort(ys):
-        if not dependent.isdisjoint(node.inputs):
-            dependent.add(node)
-            if node.op is autodiff.stop_gradient or not carries(node):
-                cuts.append(node)
+    order = toposort(ys)
+    dependent = dependents(order, [x])
+    cuts = [
+        node
+        for node in order
+        if not dependent.isdisjoint(node.inputs)
+        and (node.op is autodiff.stop_gradient or not of_floats(node.type))
+    ]
     if cuts and not dependent.isdisjoint(ys):
         what = f"{cuts[0].op.said} at {cuts[0].origin}"
         if cuts[0].op is autodiff.stop_gradient:

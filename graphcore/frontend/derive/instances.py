@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 
 from graphcore.analysis.dataflow import Known, Operands
 from graphcore.analysis.following import Facts, Follower
+from graphcore.analysis.paths import of_floats
 from graphcore.ir import Graph, Node, Size, TensorType
 from graphcore.ir.axes import How, Relabels, Sources, Splits, operands, values
-from graphcore.ir.dtypes import differentiable
 from graphcore.ir.sizes import same
 from graphcore.ops import autodiff, control
 
@@ -50,7 +50,7 @@ class Instances(Follower[Along]):
     def reads(self, node: Node) -> Sequence[Node]:
         """The operands through which a derivative flows."""
         stops = node.op is autodiff.stop_gradient
-        return () if stops else [x for x in node.inputs if carries(x)]
+        return () if stops else [x for x in node.inputs if of_floats(x.type)]
 
     def after(self, node: Node, given: Operands[Axes], known: Known[Axes]) -> Sequence[Axes]:
         """The axes of the results of a node; Mixed is raised where it works along one."""
@@ -146,12 +146,6 @@ class Instances(Follower[Along]):
             raise Mixed(node, instance_axes(axes)[0], f"splits dim {dim!r} into other parts")
         parts = zip(node.attrs["names"], axes, strict=True)
         return rest | {name: (axis,) for name, axis in parts if isinstance(axis, str)}
-
-
-def carries(node: Node) -> bool:
-    """Whether a derivative can flow through a node: a float, or one with several results."""
-    dtype = getattr(node.type, "dtype", None)
-    return dtype is None or differentiable(dtype)
 
 
 def instance_axes(axes: Sequence[str | Size]) -> list[str]:

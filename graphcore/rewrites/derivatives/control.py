@@ -11,7 +11,7 @@ from itertools import count
 from typing import Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
-from graphcore.analysis.paths import between, leading_to
+from graphcore.analysis.paths import Paths
 from graphcore.ir import Expression, Graph, Hidden, Node, Op, Size, TensorType, full_like
 from graphcore.ir.dtypes import differentiable
 from graphcore.ir.graph import with_bodies
@@ -52,34 +52,6 @@ class Params:
         name = apart(name, self.in_use)
         self.in_use.add(name)
         return leaf.param(name, type)
-
-
-def varying_parts(loop: Loop, sources: Iterable[int]) -> tuple[set[int], set[int]]:
-    """The params and outputs that vary with the params `sources`, from step to step."""
-    inner = loop.params.all
-    params = {i for i in sources if differentiable(inner[i].type.dtype)}
-    while True:
-        path = between(loop.outputs, [inner[i] for i in params])
-        outputs = {i for i, y in enumerate(loop.outputs) if y in path}
-        carried = {i for i in outputs if i < len(loop.carries)}
-        if carried <= params:
-            return params, outputs
-        params |= carried
-
-
-def needed_parts(loop: Loop, targets: Iterable[int]) -> tuple[set[int], set[int]]:
-    """The params and outputs that the outputs `targets` depend on, over all steps.
-
-    A carry depends on its start at least, as there may be no steps.
-    """
-    outputs = set(targets)
-    while True:
-        found = leading_to(pick(loop.outputs, outputs))
-        params = {i for i, x in enumerate(loop.params.all) if x in found}
-        carried = {i for i in params if i < len(loop.carries)}
-        if carried <= outputs:
-            return params | {i for i in outputs if i < len(loop.carries)}, outputs
-        outputs |= carried
 
 
 Item = TypeVar("Item")
@@ -140,13 +112,14 @@ def loop_pullback(
     """
     loop = silent_loop(node)
     indices, n = loop.params.split(range(len(node.inputs))), len(loop.carries)
-    varied, made = varying_parts(loop, [i for i, use in enumerate(wanted) if use])
-    useful, counted = needed_parts(loop, places(cts))
-    active = varied & useful
+    varying, made = Paths().through(node)
+    asked = {i for i, use in enumerate(wanted) if use}
+    useful = set[int]().union(*pick(made, places(cts)))
+    active = {i for i in useful if varying[i] & asked}
     carries = [i for i in indices.carries if i in active]
     sequences = [i for i in indices.sequences if i in active and wanted[i]]
     captured = [i for i in indices.captured if i in active and wanted[i]]
-    steps = [i for i in sorted(made & counted) if i >= n and cts[i] is not None]
+    steps = [i for i in places(cts) if i >= n and made[i] & asked]
     new, params = Params(loop.params.all), loop.params.all
     ct_carries = new.like("ct of", pick(params, carries))
     totals = new.like("ct of", pick(params, captured))
@@ -212,13 +185,14 @@ def loop_pushforward(node: Node, tangents: Several) -> Several:
     """The loop that carries the tangents along."""
     loop = silent_loop(node)
     indices, n = loop.params.split(range(len(node.inputs))), len(loop.carries)
-    varied, made = varying_parts(loop, places(tangents))
-    carries = [i for i in indices.carries if i in varied]
+    varying, made = Paths().through(node)
+    moving = {*places(tangents)}
+    carries = [i for i in indices.carries if varying[i] & moving]
     sequences, captured = (
         [i for i in some if tangents[i] is not None]
         for some in (indices.sequences, indices.captured)
     )
-    steps = [i for i in sorted(made) if i >= n]
+    steps = [i for i, some in enumerate(made) if i >= n and some & moving]
     new, params = Params(loop.params.all), loop.params.all
     moved, stepped, held = (
         new.like("tangent of", pick(params, some)) for some in (carries, sequences, captured)
