@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from benchmarks.measure import seconds
-from graphcore.backends.numpy_backend.running import Running
+from graphcore.backends.numpy_backend.running_code import Running
 from graphcore.backends.numpy_backend.scalars import is_spelled
 from graphcore.compiled import Compiled
 

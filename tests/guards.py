@@ -21,7 +21,7 @@ from unittest import mock
 import numpy as np
 
 from graphcore.backends import llvm_kernels
-from graphcore.backends.llvm_kernels import entrance, functions, machine
+from graphcore.backends.llvm_kernels import elementary, entrance, machine
 from graphcore.ir.sizes import evaluate
 
 GUARD = 256
@@ -166,7 +166,7 @@ def guarded() -> Iterator[None]:
     with (
         mock.patch.object(program, "workspace", watched(program.workspace)),
         mock.patch.object(program, "__init__", apart(program.__init__)),
-        mock.patch.object(functions, "Code", Code),
+        mock.patch.object(elementary, "Code", Code),
         mock.patch.object(llvm_kernels, "RECENT", machine.Recent()),
         mock.patch.object(entrance, "libc", return_value=library),
         rubbish(RUBBISH[0]),

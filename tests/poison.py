@@ -16,8 +16,8 @@ from unittest import mock
 import numpy as np
 
 from graphcore.backends.numpy_backend import codegen, function, loops
-from graphcore.backends.numpy_backend.calls import call
-from graphcore.backends.numpy_backend.running import Running
+from graphcore.backends.numpy_backend.call_text import call
+from graphcore.backends.numpy_backend.running_code import Running
 from graphcore.ir.node import Node
 from graphcore.ir.op import Trait
 from graphcore.ops import leaf

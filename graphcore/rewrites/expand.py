@@ -17,8 +17,8 @@ from graphcore.ir.transform import substitute, transform
 from graphcore.ops import autodiff, control, elementwise, leaf, tensor
 
 from .derivatives import CONTROL, JVP, PARTIALS, TRANSPOSE, VJP, Select, Wins
+from .derivatives.divided_differences import as_factors, in_full, orders, slopes
 from .derivatives.factors import quotient
-from .derivatives.functions import as_factors, in_full, orders, slopes
 from .derivatives.partials import Partial
 from .engine import Conversion, convert, simplifier
 from .loops.view import trip_counts_inside

@@ -12,7 +12,7 @@ from graphcore.ir import INT, Graph, Hidden, Node, full_like
 from graphcore.ops import control, leaf, tensor
 from graphcore.ops import elementwise as e
 
-from . import matrices
+from . import plain_matrices
 from .plain import cast, equals, expand_to, full, sum_over, where
 
 POWERS, BLOCKS = 5, 4
@@ -35,16 +35,16 @@ def decompose_expm(node: Node) -> Node:
     exponent = if_finite(positive(e.ceil(e.log2(norm(a)))))
     powers = [a * power_of_two(-exponent, a)]
     for k in range(1, POWERS):
-        powers.append(matrices.matmul(powers[k // 2], powers[k - 1 - k // 2]))
+        powers.append(plain_matrices.matmul(powers[k // 2], powers[k - 1 - k // 2]))
     size = reduce(e.maximum, [norm(powers[k - 1]) ** (1 / k) for k in (POWERS - 1, POWERS)])
     most = np.finfo(size.type.dtype).maxexp // ROOTS
     halvings = e.maximum(e.ceil(exponent + e.log2(size / LIMIT)), exponent - most)
     halvings = if_finite(positive(halvings))
     scale = power_of_two(exponent - halvings, a)
-    powers = [matrices.eye_like(a), *[x * scale**k for k, x in enumerate(powers, 1)]]
+    powers = [plain_matrices.eye_like(a), *[x * scale**k for k, x in enumerate(powers, 1)]]
     total = terms(POWERS * (BLOCKS - 1), powers)
     for block in reversed(range(BLOCKS - 1)):
-        total = matrices.matmul(total, powers[-1]) + terms(POWERS * block, powers[:-1])
+        total = plain_matrices.matmul(total, powers[-1]) + terms(POWERS * block, powers[:-1])
     return squared(total, powers[1], cast(halvings, INT))
 
 
@@ -65,12 +65,12 @@ def positive(x: Node) -> Node:
 
 def norm(a: Node) -> Node:
     """The largest sum of magnitudes of a column."""
-    return matrices.largest(sum_over(e.absolute(a), (a.type.ndim - 2,)))
+    return plain_matrices.largest(sum_over(e.absolute(a), (a.type.ndim - 2,)))
 
 
 def power_of_two(exponent: Node, like: Node) -> Node:
     """2^exponent for all elements of each matrix of `like`."""
-    return matrices.expand_last(cast(e.exp2(exponent), like.type.dtype), like.type.shape)
+    return plain_matrices.expand_last(cast(e.exp2(exponent), like.type.dtype), like.type.shape)
 
 
 def squared(total: Node, x: Node, times: Node) -> Node:
@@ -78,20 +78,21 @@ def squared(total: Node, x: Node, times: Node) -> Node:
 
     Where x is triangular its diagonal has exponentials of its own, which squares would round.
     """
-    batch, exact = range(times.type.ndim), e.logical_and(matrices.on_diagonal(x), is_triangular(x))
+    batch = range(times.type.ndim)
+    exact = e.logical_and(plain_matrices.on_diagonal(x), is_triangular(x))
 
     def settled(y: Node, own: Node, exact: Node) -> Node:
-        return where(exact, matrices.columns(e.exp(own), y), y)
+        return where(exact, plain_matrices.columns(e.exp(own), y), y)
 
     most = tensor.max_(times, axes=tuple(batch)) if batch else times
-    own = matrices.diagonal(x)
+    own = plain_matrices.diagonal(x)
     operands = full(0, INT), settled(total, own, exact), own, exact, times, most
     params = [leaf.param(Hidden(f"operand{i}"), x.type) for i, x in enumerate(operands)]
     step, y, own, exact, times, most = params
-    square = settled(matrices.matmul(y, y), 2 * own, exact)
+    square = settled(plain_matrices.matmul(y, y), 2 * own, exact)
     if batch:
         going = e.less(expand_to(step, times.type.shape), times)
-        square = where(matrices.expand_last(going, y.type.shape), square, y)
+        square = where(plain_matrices.expand_last(going, y.type.shape), square, y)
     body = Graph(tuple(params), (step + 1, square, 2 * own))
     ends = Graph(tuple(params), (e.less(step, most),))
     return control.while_loop(*operands, predicate=ends, body=body, carries=3, trips=None)[1]
@@ -102,6 +103,6 @@ def is_triangular(x: Node) -> Node:
     zero, axes = equals(x, 0), (x.type.ndim - 2, x.type.ndim - 1)
     lower, upper = [
         tensor.all_(e.logical_or(zero, side), axes=axes)
-        for side in (matrices.below(x), matrices.t(matrices.below(x)))
+        for side in (plain_matrices.below(x), plain_matrices.t(plain_matrices.below(x)))
     ]
-    return matrices.expand_last(e.logical_or(lower, upper), x.type.shape)
+    return plain_matrices.expand_last(e.logical_or(lower, upper), x.type.shape)

@@ -28,10 +28,10 @@ from .contraction import contraction
 from .decompose import DECOMPOSE, decomposition
 from .engine import Rules, RuleSet, own_refusal, simplify
 from .expand import expand_derivatives, mark_sources
-from .functions import functions_of_matrices
 from .logarithms import logarithms
 from .loops import hoist, merge_loops, prune_loops, save_for_pullbacks, tidy_bodies
 from .lower import lower_names
+from .matrix_functions import functions_of_matrices
 from .orders import join_contractions
 from .scales import scale_less
 from .shared_factors import factor_before_loops, share_factors

@@ -16,8 +16,8 @@ from graphcore.ops.elementwise import conjugate, log, square
 
 from .engine import convert
 from .loops.placement import Steps
-from .matrices import diagonal, eye_like, h, real_part
 from .plain import cast, full, sum_over
+from .plain_matrices import diagonal, eye_like, h, real_part
 
 WHOLE: dict[Op, tuple[Op, int]] = {
     linalg.eigvalsh: (linalg.eigh, 0),

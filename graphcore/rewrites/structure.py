@@ -24,8 +24,8 @@ from graphcore.ops.elementwise import absolute, log, sign
 
 from .einsums import single
 from .engine import RuleSet
-from .matrices import diagonal, h, matmul, on_diagonal, t
 from .plain import cast, expand, reshape, sum_over, transpose, where
+from .plain_matrices import diagonal, h, matmul, on_diagonal, t
 
 structure = RuleSet()
 

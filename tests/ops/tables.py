@@ -199,7 +199,7 @@ SOME: dict[str, str] = {
     "graphcore.rewrites.loops.zeros LINEAR": "a zero that goes through it is carried along",
     "graphcore.rewrites.expand KINKS": "the op is no size of its operand",
     "graphcore.rewrites.expand LOCAL": "smooth functions of a kink are not followed",
-    "graphcore.rewrites.functions NOT_ANALYTIC": "the op is analytic",
+    "graphcore.rewrites.matrix_functions NOT_ANALYTIC": "the op is analytic",
     "graphcore.rewrites.loops.placement VIEWS_OF_SUMS": "the op is applied to each term of a sum",
     "graphcore.rewrites.lower.matrices SOLVES": "right-hand sides are no vectors",
     "graphcore.rewrites.orders RULES": "no contraction is taken into the op",

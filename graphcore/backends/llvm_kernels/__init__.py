@@ -32,10 +32,10 @@ from graphcore.schedule.regions import sizes_needed, with_kernels
 from . import entrance, machine
 from .arithmetic import KINDS, SCALAR, emits
 from .codegen import GraphWriter
+from .elementary import compiled, module
 from .entrance import Array, Bind, CallableKernel, Hosted, Kernel, Slot
 from .failures import Machine
 from .flops import COSTS
-from .functions import compiled, module
 from .loops import CONTROL
 from .passes.longer_runs import in_longer_runs
 from .passes.taps import summed_in_place

@@ -30,7 +30,7 @@ from .conversions import (
     literal,
     nonzero,
 )
-from .functions import FUNCTIONS
+from .elementary import FUNCTIONS
 from .quotients import quotient
 
 __all__ = ["KINDS", "SCALAR", "cast", "emits", "kind_of", "kind_of_dtype", "literal"]

@@ -14,7 +14,7 @@ import numpy as np
 
 from graphcore.ir import Node, Shape, Size, TensorType
 
-from . import small
+from . import small_matrices
 from .addressing import Buffer, Index
 from .arithmetic import literal
 from .builder import FALSE, PARTS, TRUE, WIDTH, Value, integer
@@ -191,7 +191,7 @@ def factor(w: Writer, f: Factors, a: Node, at: At, mask: Value) -> None:
     """Factor the transposes of matrices of a batch."""
     copy(w, a, f.packed, at, mask)
     below = f.packed.kind, f.packed.pointer, f.exchanges.pointer, f.n
-    small.factored(w, *below, f.info.pointer.text, name="factor_abreast")
+    small_matrices.factored(w, *below, f.info.pointer.text, name="factor_abreast")
 
 
 def copy(w: Writer, x: Node, buffer: Buffer, at: At, mask: Value) -> None:

@@ -16,7 +16,7 @@ from graphcore.ops import tensor as t
 
 from . import dense
 from .arithmetic import SCALAR, kind_of
-from .axes import is_by_parts
+from .loop_axes import is_by_parts
 from .nests import Nest, Plan, Step, reduces, walked
 from .products import is_own_product, operand
 from .rows import Chain, Rows, reads_own_row, runs_inside

@@ -13,10 +13,10 @@ from graphcore.ops import tensor as t
 
 from . import nests
 from .arithmetic import SCALAR
-from .axes import is_by_parts
 from .builder import TRUE, WIDTH, Value
 from .chainwise import some_rows_at_a_time
 from .columns import in_tiles
+from .loop_axes import is_by_parts
 from .loops import CONTROL
 from .matvecs import product_by_routine, products_in_one_walk
 from .overwriting import in_results, overwriting

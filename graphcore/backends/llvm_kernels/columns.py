@@ -14,9 +14,9 @@ from graphcore.ir.sizes import count
 from graphcore.ops import tensor as t
 
 from .addressing import Index
-from .axes import long_axes
 from .builder import Value, integer
 from .folds import Walk, blocks_of
+from .loop_axes import long_axes
 from .nests import folds, reduced
 from .places import At
 from .reductions import FOLDS

@@ -21,8 +21,8 @@ from graphcore.backends.rounding import ADDITIONS, GROUP
 from .addressing import Buffer, Index
 from .arithmetic import literal
 from .builder import BITS, FALSE, TRUE, WIDTH, Builder, Value, integer
+from .elementary import compiled, module
 from .folds import rounding
-from .functions import compiled, module
 from .machine import Code, levels, once
 from .places import Places
 from .squares import transposed

@@ -21,8 +21,8 @@ from . import entrance
 from .addressing import Buffer
 from .arithmetic import cast
 from .builder import Value, integer
-from .calls import call
 from .failures import work
+from .kernel_calls import call
 from .nests import reads_what_it_overwrites
 from .places import is_register
 from .writer import Homes, Order, Shared, Writer

@@ -18,12 +18,12 @@ from graphcore.ops import elementwise as e
 from graphcore.ops import linalg
 from graphcore.ops.leaf import values
 
-from . import batches, small
+from . import batches, small_matrices
 from .addressing import Buffer, Index, index_of
 from .arithmetic import kind_of, literal, rule_of
 from .batches import each, entries, in_groups
 from .builder import PARTS, TRUE, Value, integer
-from .matrices import (
+from .lapack import (
     Call,
     check_sizes,
     is_set,
@@ -87,7 +87,9 @@ def factor(w: Writer, f: Factors, a: Node, at: At, getrf: Call) -> Value:
         getrf(size, size, f.packed.pointer, getrf.stride(f.n), f.exchanges.pointer, info)
 
     given = getrf.kind, f.packed.pointer, f.exchanges.pointer, f.n, info
-    small.either(w, f.n, lambda: small.factored(w, *given), called, small.MOST)
+    small_matrices.either(
+        w, f.n, lambda: small_matrices.factored(w, *given), called, small_matrices.MOST
+    )
     return is_set(w, info)
 
 
@@ -247,7 +249,7 @@ def several_solved(w: Writer, node: Node, buffer: Buffer) -> batches.Several:
     f = batches.memory(w, node, node.inputs[0])
     x = batches.sides(w, node, node.type.dtype, *node.type.shape[-2:])
     given = x.kind, f.packed.pointer, x.pointer, x.shape[0], x.shape[1]
-    triangle = partial(small.solve_triangular, w, *given, name="triangular_abreast")
+    triangle = partial(small_matrices.solve_triangular, w, *given, name="triangular_abreast")
 
     def several(at: At, mask: Value) -> Buffer:
         def right(i: Index, j: Index) -> Value:

@@ -19,9 +19,9 @@ from .addressing import Buffer, Index
 from .arithmetic import kind_of, literal
 from .batches import each
 from .builder import FALSE, TRUE, Builder, Value, integer
+from .elementary import compiled, module
 from .entrance import Address
 from .folds import BLOCK, rounding
-from .functions import compiled, module
 from .machine import Code, levels, once
 from .places import Body, Places, is_register
 from .products import Operand, moved, operand, start

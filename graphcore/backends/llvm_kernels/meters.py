@@ -19,11 +19,11 @@ from graphcore.ops.schedule import kernel
 from graphcore.schedule.regions import in_place, sizes_needed
 
 from . import counts_of, entrance, machine_of, written
-from .calls import place
 from .codegen import GraphWriter
+from .elementary import compiled
 from .entrance import Bind, CallableKernel, Cell, Hosted, Meter, ticks_per_second
 from .failures import Machine
-from .functions import compiled
+from .kernel_calls import place
 from .loops import CONTROL
 from .machine import finished
 from .nests import Check, Nest, Step

@@ -17,10 +17,10 @@ from graphcore.ops import tensor as t
 from graphcore.schedule.order import Finds, finders, found_first, in_order
 
 from .arithmetic import SCALAR
-from .axes import is_by_parts, long_axes, space
 from .builder import WIDTH
 from .flops import flops
 from .joins import is_of_slices
+from .loop_axes import is_by_parts, long_axes, space
 from .places import counts_through
 from .reductions import FOLDS, REDUCTIONS, axes_of, is_small_product
 from .routines import ALONE, operands_in_buffers

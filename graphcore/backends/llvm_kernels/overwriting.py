@@ -16,8 +16,8 @@ from graphcore.ops import leaf
 
 from .addressing import BYTES, Buffer
 from .arithmetic import SCALAR, kind_of
-from .axes import is_by_parts
 from .builder import Value
+from .loop_axes import is_by_parts
 from .nests import Nest, Plan, reduces, walked
 from .places import is_register
 

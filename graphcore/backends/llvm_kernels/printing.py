@@ -9,7 +9,7 @@ from __future__ import annotations
 from graphcore.ir import Node
 
 from . import entrance
-from .calls import place
+from .kernel_calls import place
 from .results import finished
 from .writer import Homes, Writer
 

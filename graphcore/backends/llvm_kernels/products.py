@@ -25,7 +25,7 @@ from .batches import each
 from .builder import FALSE, TRUE, Builder, Value, integer
 from .entrance import Address
 from .folds import rounding
-from .matrices import Call, check_sizes
+from .lapack import Call, check_sizes
 from .places import At
 from .results import changed, finished
 from .writer import Homes, Writer

@@ -20,8 +20,8 @@ from graphcore.ops import control, leaf
 from graphcore.ops import tensor as t
 from graphcore.schedule.regions import without_kernels
 
-from .axes import long_axes
 from .chains import ROWS
+from .loop_axes import long_axes
 from .loops import carried
 from .nests import Check, Nest, walked
 from .phrases import phrase

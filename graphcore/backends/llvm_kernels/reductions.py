@@ -22,7 +22,7 @@ from .arithmetic import cast, kind_of, literal, rule_of
 from .builder import FALSE, PARTS, TRUE, WIDTH, Builder, Value, integer
 from .folds import Fold, folded
 from .joins import inside
-from .matrices import is_for_routines
+from .lapack import is_for_routines
 from .places import PLACES, At, Places, Rule
 
 

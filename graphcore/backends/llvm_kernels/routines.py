@@ -9,10 +9,10 @@ from graphcore.ops import control, linalg
 from graphcore.ops import tensor as t
 from graphcore.ops.control import Loop
 
-from . import dense, lu, matrices, receiving, running
+from . import dense, lapack, lu, receiving, running
 from .arithmetic import kind_of, rule_of
-from .functions import is_missing
-from .matrices import MATRICES, has_routines, is_for_routines, lying
+from .elementary import is_missing
+from .lapack import MATRICES, has_routines, is_for_routines, lying
 from .printing import print_
 from .products import operand, product
 from .receiving import RECEIVING
@@ -64,7 +64,7 @@ def routines(node: Node) -> Sequence[str]:
     return ROUTINES.get(node.op, ())
 
 
-ROUTINES = matrices.ROUTINES | lu.ROUTINES
+ROUTINES = lapack.ROUTINES | lu.ROUTINES
 """The same for each op but products of matrices."""
 RULE = receiving.COMBINED | running.COMBINED
 """The elementwise op that an op applies to two values."""

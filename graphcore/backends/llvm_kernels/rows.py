@@ -15,7 +15,7 @@ from graphcore.ops import tensor as t
 
 from .arithmetic import SCALAR
 from .builder import WIDTH
-from .matrices import is_matrix_transpose
+from .lapack import is_matrix_transpose
 
 LONG = 4 * WIDTH
 """From which size on a row is worth loops of its own."""

@@ -16,8 +16,8 @@ from graphcore.ops import tensor as t
 
 from .addressing import Index
 from .arithmetic import SCALAR
-from .axes import long_axes
 from .builder import Value, integer
+from .loop_axes import long_axes
 from .nests import is_transposed, walked
 from .places import Places, counts_through
 from .rows import is_long

@@ -15,7 +15,7 @@ from graphcore.backends.rounding import GROUP
 from .addressing import Buffer, Index
 from .arithmetic import literal
 from .builder import FALSE, TRUE, Builder, Value, integer
-from .functions import compiled, module
+from .elementary import compiled, module
 from .machine import Code, levels, once
 from .places import Places
 

@@ -13,8 +13,8 @@ from graphcore.ops import tensor as t
 
 from .addressing import BYTES, Buffer, Index
 from .builder import PARTS, TRUE, WIDTH, Builder, Value, integer
+from .elementary import compiled, module
 from .entrance import Address
-from .functions import compiled, module
 from .machine import Code, once
 from .places import Places
 from .squares import transposed

@@ -11,9 +11,9 @@ from graphcore.ir import Node, Shape, reached
 
 from .addressing import ZERO, Buffer, Index
 from .arithmetic import kind_of
-from .axes import UNROLLED, long_axes, space
 from .builder import PARTS, TRUE, WIDTH, Builder, Value, integer
 from .flops import flops
+from .loop_axes import UNROLLED, long_axes, space
 from .nests import is_transposed
 from .places import WRITTEN_OUT, At, Places
 from .rows import is_long

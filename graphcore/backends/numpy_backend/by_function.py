@@ -8,7 +8,7 @@ from typing import Any
 
 from graphcore.ir import Expression, Node
 
-from .calls import call
+from .call_text import call
 from .routines import as_array
 from .writer import Writer
 

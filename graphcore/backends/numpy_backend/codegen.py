@@ -11,13 +11,13 @@ from graphcore.ir.provenance import inheriting
 from graphcore.ops import leaf, tensor
 from graphcore.ops.schedule import kernel
 
-from .calls import call
+from .call_text import call
 from .emit import EMIT, INTO, NEW
 from .kernels import call_kernel
 from .loops import CONTROL, counted
 from .scalars import is_spelled, spell
 from .source import Code
-from .values import Value, repeats_number
+from .value_names import Value, repeats_number
 from .writer import Kernels, Sheet, Writer
 
 

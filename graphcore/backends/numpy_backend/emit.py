@@ -24,10 +24,10 @@ from graphcore.rewrites.decompose import DECOMPOSE
 
 from . import fourier, routines, sums
 from .by_function import with_attrs
-from .calls import call, item, sequence
-from .outside import Caller
+from .call_text import call, item, sequence
+from .callbacks import Caller
 from .scalars import ANY
-from .values import is_number, repeats_number
+from .value_names import is_number, repeats_number
 from .writer import Writer
 
 Front: TypeAlias = "Callable[[str], str]"

@@ -19,11 +19,11 @@ from graphcore.ir.provenance import described_by
 from graphcore.ir.sizes import evaluate
 from graphcore.schedule.regions import stands_for
 
+from .callbacks import CallbackError
 from .codegen import generate
 from .kernels import KernelError
 from .memory import on_line
-from .outside import CallbackError
-from .running import Running
+from .running_code import Running
 from .source import Code
 from .writer import Kernels
 

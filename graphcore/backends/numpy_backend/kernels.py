@@ -14,8 +14,8 @@ from graphcore.ir.sizes import unknown
 from graphcore.ops.leaf import values
 from graphcore.schedule.regions import in_place
 
-from .calls import call
-from .values import Value
+from .call_text import call
+from .value_names import Value
 from .writer import Writer
 
 FLOAT = np.dtype(np.float64)

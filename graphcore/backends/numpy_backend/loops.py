@@ -20,10 +20,10 @@ from graphcore.schedule.buffers import is_result
 from graphcore.schedule.order import in_order, order_of_body
 
 from . import routines
-from .calls import call
+from .call_text import call
 from .emit import INTO
 from .scalars import is_spelled
-from .values import Value, is_number, repeats_number
+from .value_names import Value, is_number, repeats_number
 from .writer import Writer
 
 Block: TypeAlias = Callable[[Node, Writer], None]

@@ -49,6 +49,6 @@ class NumPyProgram(PythonProgram):
 
     def file_text(self, arguments: Sequence[Any], results: Any) -> str:
         """The program as one Python file."""
-        from .export.program import file_text  # loaded at its first use
+        from .export.python_file import file_text  # loaded at its first use
 
         return file_text(self.function, self.boundary, arguments, results)

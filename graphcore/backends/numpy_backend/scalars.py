@@ -11,9 +11,9 @@ from collections.abc import Container
 from graphcore.ir import Node, Op
 from graphcore.ops import elementwise, leaf, tensor
 
-from .calls import call
-from .of_one import OF_ONE, without_fraction, wrap_integer
-from .values import is_number
+from .call_text import call
+from .of_scalars import OF_ONE, without_fraction, wrap_integer
+from .value_names import is_number
 from .writer import Writer
 
 

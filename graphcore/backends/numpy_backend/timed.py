@@ -10,7 +10,7 @@ from typing import NamedTuple
 from graphcore.ir import Node
 
 from .nesting import INDENT
-from .running import Running
+from .running_code import Running
 from .source import Code, Line
 
 

@@ -21,10 +21,10 @@ from graphcore.schedule.order import in_order
 
 from . import routines
 from .buffers import Buffer, plan
-from .calls import call
+from .call_text import call
 from .nesting import INDENT
 from .source import Block, Code, Line
-from .values import Value, repeats_number
+from .value_names import Value, repeats_number
 
 DTYPES = frozenset(show_dtype(np.dtype(c)) for c in np.typecodes["AllInteger"] + "efdFD")
 """Names that stand for dtypes: i64, c128."""

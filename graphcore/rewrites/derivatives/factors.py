@@ -19,7 +19,8 @@ from graphcore.ir import INT, Node, Op, Size, full_like
 from graphcore.ir.sizes import minimum, same
 from graphcore.ops import autodiff, linalg, tensor
 from graphcore.ops import elementwise as e
-from graphcore.rewrites.matrices import (
+from graphcore.rewrites.plain import cast, equals, expand, full, nonzero, sum_over, where
+from graphcore.rewrites.plain_matrices import (
     after,
     columns,
     diagonal,
@@ -41,7 +42,6 @@ from graphcore.rewrites.matrices import (
     tril,
     where_same,
 )
-from graphcore.rewrites.plain import cast, equals, expand, full, nonzero, sum_over, where
 
 Jvp: TypeAlias = "Callable[[Node, Sequence[Node | None]], tuple[Node | None, ...]]"
 EPS = 16
@@ -167,7 +167,7 @@ def eigh_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node, Node]:
     """With c = vᴴ da v:  dw = diag(c), dv[j] = Σ v[i] c[i,j] / (w[j] - w[i]) over i ≠ j
 
     Vectors of one eigenvalue have no derivative: it is inf or nan. A function of the matrix has
-    one, see `derivatives/functions.py`.
+    one, see `derivatives/divided_differences.py`.
     """
     w, v = node[0], node[1]
     c = matmul(h(v), hermitian(only_tangent(tangents)), v)

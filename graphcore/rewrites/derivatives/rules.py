@@ -14,7 +14,7 @@ from graphcore.analysis.values import is_infinite
 from graphcore.ir import Node, Op, full_like
 from graphcore.ops import autodiff, elementwise, tensor
 from graphcore.rewrites import plain
-from graphcore.rewrites.matrices import index, t
+from graphcore.rewrites.plain_matrices import index, t
 from graphcore.rewrites.shields import contracted, shield
 
 from .positions import scatter_extreme_vjp, scatter_prod_vjp

@@ -13,7 +13,8 @@ from graphcore.ir import INT, Node, Op
 from graphcore.ir.dtypes import complex_for
 from graphcore.ops import autodiff, leaf, linalg
 from graphcore.ops.elementwise import exp, greater, real
-from graphcore.rewrites.matrices import (
+from graphcore.rewrites.plain import cast, equals, expand, number, shift, sum_over, where
+from graphcore.rewrites.plain_matrices import (
     after,
     diagonal,
     earlier,
@@ -26,7 +27,6 @@ from graphcore.rewrites.matrices import (
     t,
     tril,
 )
-from graphcore.rewrites.plain import cast, equals, expand, number, shift, sum_over, where
 
 Vjp: TypeAlias = Callable[[Node, Node], "tuple[Node | None, ...]"]
 

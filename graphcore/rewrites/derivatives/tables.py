@@ -6,8 +6,8 @@ VJP        the rest: the cotangents of the operands; the tangent map is derived 
 JVP        ops on matrices: the tangents of the results; the cotangent map is their transpose
 """
 
+from .divided_differences import FUNCTIONS
 from .factors import JVP, TURNING
-from .functions import FUNCTIONS
 from .linear import TRANSPOSE
 from .partials import ELEMENTARY
 from .rules import MIXING

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.special
 
 import graphcore as gc
-from graphcore.backends.llvm_kernels import functions
+from graphcore.backends.llvm_kernels import elementary
 
 from .everywhere import worst
 from .kernels import Array, run_function
@@ -72,7 +72,7 @@ def drawn(name: str, dtype: np.dtype, count: int) -> Iterator[list[Array]]:
     """Operands from each range in which a function is tried."""
     rng = np.random.default_rng(11)
     for where in RANGES.get(name, ()):
-        xs = [sample(where, dtype, rng)[:count] for _ in range(functions.arity(name))]
+        xs = [sample(where, dtype, rng)[:count] for _ in range(elementary.arity(name))]
         if name == "power":
             xs[1] = sample((-40.0, 40.0), dtype, rng)[:count]
         yield xs
@@ -122,8 +122,8 @@ def function_table(count: int) -> None:
 def single_table() -> None:
     print("| function of float32, all 2^32 patterns | ulp | at |")
     print("|---|---:|---:|")
-    for name in functions.SINGLE:
-        if functions.arity(name) == 1:
+    for name in elementary.SINGLE:
+        if elementary.arity(name) == 1:
             error, at = worst(name)
             print(f"| {name} | {error:.3f} | {at!r} |", flush=True)
 

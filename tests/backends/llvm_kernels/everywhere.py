@@ -10,7 +10,7 @@ import ctypes
 
 import numpy as np
 
-from graphcore.backends.llvm_kernels import functions
+from graphcore.backends.llvm_kernels import elementary
 from graphcore.backends.llvm_kernels.builder import Builder, Value, integer, lanes, real
 
 WIDTH = 16
@@ -44,10 +44,10 @@ def rated(b: Builder, found: Value, exact: Value) -> Value:
     return b.select(b.op("or", *unknown), wrong, apart)
 
 
-def scan(name: str, level: str | None = None) -> functions.Code:
+def scan(name: str, level: str | None = None) -> elementary.Code:
     """A function of the first and last pattern: the largest error in each lane, and where."""
     b = Builder(WIDTH)
-    assert functions.arity(name) == 1, f"{name} has several operands"
+    assert elementary.arity(name) == 1, f"{name} has several operands"
 
     def body(i: Value, most: Value, at: Value) -> list[Value]:
         numbers = lanes(*range(WIDTH), kind="i32")
@@ -64,7 +64,7 @@ def scan(name: str, level: str | None = None) -> functions.Code:
     b.do(f"store {at.typed}, ptr %at, align 1")
     b.do("ret void")
     head = "define void @kernel(i64 %start, i64 %stop, ptr %most, ptr %at)"
-    return functions.compiled(functions.module(head, b), "kernel", level=level)
+    return elementary.compiled(elementary.module(head, b), "kernel", level=level)
 
 
 def worst(name: str, step: int = 1, near: float | None = None) -> tuple[float, float]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from graphcore.backends.llvm_kernels import functions
+from graphcore.backends.llvm_kernels import elementary
 from graphcore.backends.llvm_kernels.arithmetic import SCALAR, kind_of_dtype
 from graphcore.backends.llvm_kernels.builder import (
     BITS,
@@ -82,8 +82,8 @@ def run(
     b.do("ret void")
     given = [p for n, kind in zip(names, kinds, strict=True) for p in pointers(n, kind)]
     params = ", ".join(f"ptr {p}" for p in [*pointers("out", result), *given])
-    text = functions.module(f"define void @kernel({params}, i64 %n)", b)
-    code = functions.compiled(text, "kernel", level=level, effort=effort)
+    text = elementary.module(f"define void @kernel({params}, i64 %n)", b)
+    code = elementary.compiled(text, "kernel", level=level, effort=effort)
     size = arrays[0].size
     padded = [np.concatenate([x, np.ones(-size % width, x.dtype)]) for x in arrays]
     out = np.empty(len(padded[0]), dtype)

@@ -12,7 +12,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from graphcore.backends.llvm_kernels import dense, functions, machine, storing
+from graphcore.backends.llvm_kernels import dense, elementary, machine, storing
 from graphcore.backends.rounding import ADDITIONS
 
 from .native import fenced, needs_machine_code
@@ -32,14 +32,14 @@ SIZES = [
 @pytest.fixture(autouse=True, params=machine.levels())
 def level(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both levels, as the routine takes the first that the CPU has."""
-    for module in (dense, functions, storing):
+    for module in (dense, elementary, storing):
         monkeypatch.setattr(module, "levels", lambda: (request.param,))
     monkeypatch.setattr(storing, "masks_are_quick", lambda: request.param == "x86-64-v4")
 
 
 @machine.once
 def code(kind: str, level: str) -> machine.Code:
-    return functions.compiled(dense.Dense(kind, level).text(), "dense", level=level)
+    return elementary.compiled(dense.Dense(kind, level).text(), "dense", level=level)
 
 
 def multiplied(
@@ -230,7 +230,7 @@ below, stack = 16 * page, (10 if level[-1] == "4" else 6) * page
 memory = mmap.mmap(-1, below + page + stack)
 start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
 assert libc.mprotect(ctypes.c_void_p(start + below), ctypes.c_size_t(page), 0) == 0
-code = functions.compiled(dense.Dense("f64", level).text(), "dense", level=level)
+code = elementary.compiled(dense.Dense("f64", level).text(), "dense", level=level)
 pointers, sizes = [ctypes.c_void_p] * 3, [ctypes.c_int64] * 7
 call = ctypes.CFUNCTYPE(None, *pointers, *sizes, ctypes.c_bool)(code["dense"])
 x = np.ones((8, 8))

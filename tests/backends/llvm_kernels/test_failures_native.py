@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import graphcore as gc
-from graphcore.backends.llvm_kernels import entrance, functions, machine, signals
+from graphcore.backends.llvm_kernels import elementary, entrance, machine, signals
 from graphcore.backends.llvm_kernels.builder import Builder, Value, integer, lanes
 from graphcore.backends.llvm_kernels.failures import Failures, report, work
 from graphcore.ir.graph import Graph
@@ -115,8 +115,8 @@ def built(write, params, *slots):
     b, failures = Builder(), Failures()
     write(b, failures)
     b.do("ret i64 0")
-    text = functions.module("define i64 @kernel(ptr %table, ptr %sizes, ptr %record)", b)
-    code = functions.compiled(text, "kernel")
+    text = elementary.module("define i64 @kernel(ptr %table, ptr %sizes, ptr %record)", b)
+    code = elementary.compiled(text, "kernel")
     kernel = entrance.Kernel(machine.finished(code), params, (), (), slots, failures.words)
     made = entrance.CallableKernel(
         kernel,

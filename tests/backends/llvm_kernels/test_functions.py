@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import scipy.special
 
-from graphcore.backends.llvm_kernels import functions, machine
+from graphcore.backends.llvm_kernels import elementary, machine
 from graphcore.backends.llvm_kernels.maths import special
 
 from .kernels import Array, run_function
@@ -101,7 +101,7 @@ def long_of(x: mpmath.mpf) -> np.longdouble:
 
 def bound_of(name: str, dtype: np.dtype) -> float:
     """How far a value may be off: half a unit where float32 is computed in float64."""
-    return 2 if dtype.itemsize == 8 or name in functions.SINGLE else 0.52
+    return 2 if dtype.itemsize == 8 or name in elementary.SINGLE else 0.52
 
 
 @pytest.mark.slow
@@ -127,7 +127,7 @@ def test_edges_as_scipy(name: str, dtype: np.dtype) -> None:
     """Near the ends of the range of floats SciPy's may overflow, or lose digits."""
     edges = (0.0, 1.0, 0.5, np.inf, np.nan, 1e-30, 40.0, 1e30)
     x = np.array([*edges, *[-v for v in edges]]).astype(dtype)
-    xs = [g.ravel() for g in np.meshgrid(*[x] * functions.arity(name))]
+    xs = [g.ravel() for g in np.meshgrid(*[x] * elementary.arity(name))]
     with np.errstate(all="ignore"):
         wanted = getattr(scipy.special, name)(*xs)
         found = run_function(name, *xs)
@@ -181,7 +181,7 @@ def units(found: Array, wanted: Array) -> Array:
 def test_accuracy(name: str, dtype: np.dtype) -> None:
     rng = np.random.default_rng(3)
     for where in RANGES[name]:
-        xs = [sample(where, dtype, rng) for _ in range(functions.arity(name))]
+        xs = [sample(where, dtype, rng) for _ in range(elementary.arity(name))]
         if name == "power":
             xs[1] = sample((-40.0, 40.0), dtype, rng)
         apart = units(run_function(name, *xs), reference(name, *xs))
@@ -198,7 +198,7 @@ SLOPES = {"sigmoid_slope", "tanh_slope"}
 
 
 def test_every_function_is_tried() -> None:
-    own = functions.FUNCTIONS.keys() - (special.FUNCTIONS.keys() - SLOWLY.keys() - RANGES.keys())
+    own = elementary.FUNCTIONS.keys() - (special.FUNCTIONS.keys() - SLOWLY.keys() - RANGES.keys())
     assert RANGES.keys() | SLOWLY.keys() | PARTS | SLOPES == own
 
 
@@ -217,7 +217,7 @@ def test_edges(name: str, dtype: np.dtype) -> None:
         x = np.array([*SPECIAL, *[-v for v in SPECIAL]]).astype(dtype)
     if name == "log1p_of_part":
         x = x[~(np.signbit(x) | (x > 1))]
-    xs = [g.ravel() for g in np.meshgrid(*[x] * functions.arity(name))]
+    xs = [g.ravel() for g in np.meshgrid(*[x] * elementary.arity(name))]
     found, wanted = run_function(name, *xs), reference(name, *xs)
     apart = units(found, wanted)
     if name.startswith("logaddexp"):  # a difference of numbers that are nearly equal
@@ -244,7 +244,7 @@ def test_levels_agree_bit_by_bit(name: str, dtype: np.dtype) -> None:
     where = [EVERYWHERE, AROUND_0, (-20.0, 20.0), (-800.0, 800.0)]
     xs = [
         np.concatenate([x, *[sample(each, dtype, rng) for each in where]])
-        for _ in range(functions.arity(name))
+        for _ in range(elementary.arity(name))
     ]
     ways: list[dict[str, Any]] = [{"level": level} for level in machine.levels()]
     ways.append({"effort": machine.QUICKLY})
@@ -267,7 +267,7 @@ def test_every_nan_stays_nan(name: str, dtype: np.dtype) -> None:
     patterns = [exponent | quiet, exponent | quiet | 0x7F, ones, exponent | 1, ones ^ quiet]
     nan = np.array(patterns, f"u{dtype.itemsize}").view(dtype)
     assert np.isnan(nan).all()
-    count = functions.arity(name)
+    count = elementary.arity(name)
     for at in range(count):
         xs = [nan if i == at else np.full(len(nan), 0.5, dtype) for i in range(count)]
         assert np.isnan(run_function(name, *xs)).all()

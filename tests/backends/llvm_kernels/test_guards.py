@@ -17,9 +17,9 @@ if why := llvm_kernels.unavailable():
 
 from graphcore.backends.llvm_kernels import (
     dense,
-    functions,
+    elementary,
     matvecs,
-    small,
+    small_matrices,
     thin,
     transposing,
 )
@@ -115,7 +115,7 @@ def test_places_are_checked(
             lambda x: gc.dot(x, gc.sin(x[{"col": slice(3)}].rename(col="new")), dim="row"),
         ),
         (vars(transposing), "transpose_text", gc.Tensor.transpose),
-        (small.WRITTEN, "factor", gc.linalg.det),
+        (small_matrices.WRITTEN, "factor", gc.linalg.det),
         (matvecs.WRITTEN, "across", lambda x: gc.dot(x, x.isel(row=0), dim="col")),
     ],
 )
@@ -126,7 +126,7 @@ def test_places_in_routines_are_checked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A routine that was compiled before is compiled again, with checks."""
-    monkeypatch.setattr(small, "MOST", 16)
+    monkeypatch.setattr(small_matrices, "MOST", 16)
     y, right = op(x), module[name] if isinstance(module, dict) else getattr(module, name)
     wanted = gc.compile([x], y, native=True)(np.eye(9))
 
@@ -174,7 +174,7 @@ def test_a_loop_without_steps_reads_nothing() -> None:
         fifth = lambda i, total: [b.op("fadd", total, p.load(buffer, (Index(integer(5)),), TRUE))]
         (total,) = p.each(n, [real(0.0)], fifth)
         b.do(f"ret {total.typed}")
-        code = functions.compiled(functions.module("define double @f(ptr %x, i64 %n)", b), "f")
+        code = elementary.compiled(elementary.module("define double @f(ptr %x, i64 %n)", b), "f")
     given = np.arange(7.0)
     f = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_void_p, ctypes.c_int64)(code["f"])
     assert [f(given.ctypes.data, size) for size in (7, 0)] == [35.0, 0.0]

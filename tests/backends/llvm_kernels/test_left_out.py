@@ -33,7 +33,7 @@ WAYS = {
     "elementwise": (
         "a function of SciPy's that scipy.special.cython_special offers needs its name in ARITIES "
         "of llvm_kernels/maths/special.py, another a function in llvm_kernels/maths and an entry "
-        "in FUNCTIONS of llvm_kernels/functions.py"
+        "in FUNCTIONS of llvm_kernels/elementary.py"
     ),
 }
 OTHERWISE = "an entry in PLACES (places.py), SCALAR (arithmetic.py) or ALONE (routines.py)"

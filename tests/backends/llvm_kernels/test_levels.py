@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.programs import NAMES, Program
 from graphcore.backends import llvm_kernels
-from graphcore.backends.llvm_kernels import functions, machine
+from graphcore.backends.llvm_kernels import elementary, machine
 from tests.machine_code import build
 
 pytestmark = pytest.mark.skipif(
@@ -34,7 +34,7 @@ def test_programs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for level, effort in product(machine.levels(), (machine.QUICKLY, machine.WITH_CARE)):
 
         def made(*args: Any, how: Any = (level, effort), **_: Any) -> machine.Code:
-            return functions.compiled(*args, level=how[0], effort=how[1])
+            return elementary.compiled(*args, level=how[0], effort=how[1])
 
         monkeypatch.setattr(llvm_kernels, "compiled", made)
         monkeypatch.setattr(llvm_kernels, "MADE", {})

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import graphcore as gc
-from graphcore.backends.llvm_kernels import functions, machine, matvecs
+from graphcore.backends.llvm_kernels import elementary, machine, matvecs
 from graphcore.ops import elementwise as e
 from graphcore.ops import tensor as t
 
@@ -90,7 +90,7 @@ def test_both_levels_give_the_same_bits() -> None:
                 "join": [scratch, results[2], m, False],
             }
             for name, arguments in [*given.items(), ("join", [scratch, results[2], m, True])]:
-                made = functions.compiled(matvecs.WRITTEN[name](kind), name, level=level)
+                made = elementary.compiled(matvecs.WRITTEN[name](kind), name, level=level)
                 called = [
                     pointer(a) if isinstance(a, np.ndarray) else ctypes.c_int64(a)
                     for a in arguments

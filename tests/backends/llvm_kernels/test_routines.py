@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import graphcore as gc
-from graphcore.backends.llvm_kernels import capsules, matrices, routines, sorting
+from graphcore.backends.llvm_kernels import capsules, lapack, routines, sorting
 from graphcore.backends.llvm_kernels.builder import Value
 from graphcore.ir.errors import GraphError
 from graphcore.ir.node import Node
@@ -76,13 +76,13 @@ def test_small_triangles_are_not_solved_by_threads(
 ) -> None:
     """Of BLAS, whose threads would wait for each other in each of many small systems."""
     called: list[str] = []
-    real = matrices.Call.__call__
+    real = lapack.Call.__call__
 
-    def noted(call: matrices.Call, *args: str | Value) -> None:
+    def noted(call: lapack.Call, *args: str | Value) -> None:
         called.append(str(args[0]))
         real(call, *args)
 
-    monkeypatch.setattr(matrices.Call, "__call__", noted)
+    monkeypatch.setattr(lapack.Call, "__call__", noted)
     a, b = given("a", 2, rows, rows, dtype="complex128"), given("b", 2, rows, M, dtype="complex128")
     solved = linalg.solve_triangular(a, b, lower=True, unit=False, check=False)
     packed, exchanges = (linalg.lu_factor(a)[i] for i in (0, 1))

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphcore.backends.llvm_kernels import functions
+from graphcore.backends.llvm_kernels import elementary
 
 from . import everywhere, minimax
 from .kernels import Array, run_function
 from .native import needs_machine_code
 from .test_functions import LONG, units
 
-ALONE = sorted(name for name in functions.SINGLE if functions.arity(name) == 1)
-PAIRS = sorted(functions.SINGLE.keys() - ALONE)
+ALONE = sorted(name for name in elementary.SINGLE if elementary.arity(name) == 1)
+PAIRS = sorted(elementary.SINGLE.keys() - ALONE)
 QUICK = {"exp", "log", "tanh"}
 BOUND = 2.0
 """Units in the last place."""

@@ -7,7 +7,7 @@ import pytest
 
 from graphcore.backends import llvm_kernels
 from graphcore.backends.llvm_kernels import capsules
-from graphcore.backends.llvm_kernels.functions import FUNCTIONS
+from graphcore.backends.llvm_kernels.elementary import FUNCTIONS
 from graphcore.backends.llvm_kernels.maths import special
 from graphcore.ir.graph import Graph
 from graphcore.ops import special as ops

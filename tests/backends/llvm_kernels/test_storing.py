@@ -13,7 +13,7 @@ import pytest
 
 import graphcore as gc
 from graphcore.backends import llvm_kernels
-from graphcore.backends.llvm_kernels import functions, machine, storing
+from graphcore.backends.llvm_kernels import elementary, machine, storing
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ops import elementwise as e
@@ -43,7 +43,7 @@ ROOTS: dict[str, Callable[[Node], Node]] = {
 def test_the_routine_stores_the_first_lanes(kind: str, width: int) -> None:
     """And writes nowhere else."""
     name = f"{storing.ROUTINE}.{kind}x{width}"
-    code = functions.compiled(through_memory(name, kind, width), "through")
+    code = elementary.compiled(through_memory(name, kind, width), "through")
     call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(code["through"])
     x = np.arange(1, width + 1, dtype=kind.replace("i", "int"))
     for n in range(-1, width + 2):
@@ -67,7 +67,7 @@ def test_the_routine_loads_the_first_lanes(kind: str, width: int) -> None:
 declare {vector} @{name}(ptr, i64) #0
 {machine.ATTRIBUTES}
 """
-    code = functions.compiled(ir, "through")
+    code = elementary.compiled(ir, "through")
     call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(code["through"])
     for n in range(-1, width + 2):
         count = min(max(n, 0), width)

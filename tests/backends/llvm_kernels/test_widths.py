@@ -10,7 +10,7 @@ import pytest
 
 import graphcore as gc
 from graphcore.backends import llvm_kernels
-from graphcore.backends.llvm_kernels import functions, machine
+from graphcore.backends.llvm_kernels import elementary, machine
 from tests.machine_code import build
 
 from .native import needs_machine_code
@@ -83,7 +83,7 @@ def test_float32_at_all_sizes(name: str, monkeypatch: pytest.MonkeyPatch) -> Non
     program = PROGRAMS[name]("float32")
     calls = []
     for level in machine.levels():
-        monkeypatch.setattr(llvm_kernels, "compiled", partial(functions.compiled, level=level))
+        monkeypatch.setattr(llvm_kernels, "compiled", partial(elementary.compiled, level=level))
         monkeypatch.setattr(llvm_kernels, "MADE", {})
         monkeypatch.setattr(llvm_kernels, "RECENT", machine.Recent())
         calls.append(build(program))

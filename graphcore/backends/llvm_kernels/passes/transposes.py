@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from graphcore.backends.llvm_kernels.matrices import is_matrix_transpose
+from graphcore.backends.llvm_kernels.lapack import is_matrix_transpose
 from graphcore.ir import Graph, Node, Rule, toposort
 from graphcore.ir.graph import with_bodies
 from graphcore.ir.transform import transform

@@ -20,7 +20,7 @@ MODULES = (
     "graphcore.backends.argument_checks",
     *("graphcore.backends.arguments", "graphcore.backends.label_checks"),
     *("graphcore.backends.failing", "graphcore.backends.numpy_backend.memory"),
-    *("graphcore.backends.printing", "graphcore.backends.numpy_backend.of_one"),
+    *("graphcore.backends.printing", "graphcore.backends.numpy_backend.of_scalars"),
     *("graphcore.backends.numpy_backend.sums", "graphcore.backends.numpy_backend.routines"),
     *("graphcore.backends.numpy_backend.fourier", "graphcore.backends.numpy_backend.linalg"),
     *("graphcore.ops.incomplete", "graphcore.backends.numpy_backend.special"),

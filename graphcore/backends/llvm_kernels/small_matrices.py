@@ -16,8 +16,8 @@ from graphcore.ops import elementwise as e
 from .addressing import ZERO, Buffer, Index, index_of
 from .arithmetic import literal, rule_of
 from .builder import PARTS, TRUE, WIDTH, Builder, Value, integer
+from .elementary import compiled, module
 from .entrance import Address
-from .functions import compiled, module
 from .machine import Code, once
 from .places import Places
 from .writer import Writer

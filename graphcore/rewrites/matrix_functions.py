@@ -21,9 +21,9 @@ from . import plain
 from .einsums import single
 from .engine import RuleSet, simplify
 from .expand import is_lazy
-from .matrices import diagonal, hermitian, real_part
+from .factored import Factor, products, split
 from .plain import Axes
-from .products import Factor, products, split
+from .plain_matrices import diagonal, hermitian, real_part
 
 functions = RuleSet()
 NOT_ANALYTIC = frozenset({e.absolute, e.conjugate, e.imag, e.real, e.sign})

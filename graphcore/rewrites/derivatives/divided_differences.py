@@ -22,8 +22,8 @@ from graphcore.ir import Graph, Node, full_like
 from graphcore.ops import autodiff, tensor
 from graphcore.ops.elementwise import absolute, conjugate, less_equal, logical_or, minimum
 from graphcore.rewrites.einsums import unfold
-from graphcore.rewrites.matrices import columns, expand_last, matmul, rows, t
 from graphcore.rewrites.plain import Axes, cast, where
+from graphcore.rewrites.plain_matrices import columns, expand_last, matmul, rows, t
 
 from .factors import EPS, close, gaps
 

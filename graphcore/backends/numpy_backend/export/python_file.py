@@ -28,9 +28,9 @@ from graphcore.ir.sizes import code
 from graphcore.ir.structures import level_of
 from graphcore.ops.outside import Function as Outside
 
+from .expressions import Written, spell
 from .runtime import library_names, part, place_of, with_needed
 from .standalone import Step
-from .values import Written, spell
 
 Tree = Any
 

@@ -13,7 +13,7 @@ from graphcore.ops import elementwise as e
 from graphcore.ops import linalg
 from graphcore.ops import tensor as t
 
-from . import capsules, small
+from . import capsules, small_matrices
 from .addressing import Buffer, Index
 from .arithmetic import kind_of, literal, rule_of
 from .batches import each, entries
@@ -141,12 +141,12 @@ def cholesky(w: Writer, node: Node, homes: Homes) -> None:
 
     def one(at: Value, index: tuple[Value, ...]) -> None:
         own = matrix(w, buffer, node.type, at)
-        small.either(
+        small_matrices.either(
             w,
             n,
-            lambda: small.cholesky(w, buffer.kind, own.pointer, n, info),
+            lambda: small_matrices.cholesky(w, buffer.kind, own.pointer, n, info),
             lambda: call("U", call.size(n), own.pointer, call.stride(n), info),
-            small.MOST,
+            small_matrices.MOST,
         )
 
         def lost() -> Sequence[Value]:
@@ -198,7 +198,9 @@ def solve_in_place(
         trsm(*how, *sizes, t.pointer, trsm.stride(n), x.pointer, trsm.stride(columns))
 
     given = x.kind, t.pointer, x.pointer, n, columns, lower, transposed, unit
-    small.either(w, n, lambda: small.solve_triangular(w, *given), called, small.MOST_SOLVED)
+    small_matrices.either(
+        w, n, lambda: small_matrices.solve_triangular(w, *given), called, small_matrices.MOST_SOLVED
+    )
 
 
 def refuse_singular(w: Writer, node: Node, n: Value, columns: Value) -> None:
