@@ -27,13 +27,12 @@ from graphcore.backends.targets import NATIVE, NUMPY, TARGETS, target_by_rule
 from graphcore.frontend.core.arguments import check_word
 from graphcore.frontend.core.base import Tensor, brief, refusal, type_refusal
 from graphcore.frontend.core.calls import reword_errors
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.trees import Tree, flatten, picker
 from graphcore.inspection.shown import file_at
 from graphcore.interop.joins import Inner, Join, check_constants, joined_dims
 from graphcore.interop.xarrays import DataArrays
 from graphcore.ir import Graph
-from graphcore.ir.help_text import attributes
+from graphcore.ir.help_text import attributes, parameters
 from graphcore.ir.name_text import show_dim
 from graphcore.ir.provenance import described_by, public_call
 from graphcore.ir.trace import Trace, rule_name

@@ -8,10 +8,10 @@ from typing import Any, overload
 from graphcore.frontend.core.arguments import mapping
 from graphcore.frontend.core.base import Base, brief, type_refusal
 from graphcore.frontend.core.calls import reword_errors
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.trees import Tree, flatten
 from graphcore.frontend.tensor import Tensor, Values
 from graphcore.ir import Node
+from graphcore.ir.help_text import parameters
 
 from .compiled import Array, Compiled, K
 from .inputs import inputs_by_name, program

@@ -28,7 +28,6 @@ from graphcore.frontend.core.arguments import check_word
 from graphcore.frontend.core.base import Base, Tensor, brief, refusal, type_refusal
 from graphcore.frontend.core.callbacks import parameters_of
 from graphcore.frontend.core.calls import WITHOUT, reword_errors
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.instead import Listing
 from graphcore.frontend.core.public_calls import argument
 from graphcore.frontend.core.static import Reads, holds, key_of, state_of
@@ -37,6 +36,7 @@ from graphcore.frontend.create.inputs import tensor
 from graphcore.interop.joins import Join
 from graphcore.ir import Expression, structures
 from graphcore.ir.errors import GraphAttributeError
+from graphcore.ir.help_text import parameters
 from graphcore.ir.locks import new_lock
 from graphcore.ir.structures import branch
 from graphcore.rewrites.engine import Rules

@@ -12,11 +12,10 @@ from graphcore.backends.argument_checks import join_names
 from graphcore.compiled import Compiled, compile
 from graphcore.frontend.core.base import Base, Tensor, brief, refusal, type_refusal, wrap
 from graphcore.frontend.core.calls import reword_errors
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.trees import Tree, flatten, paths
 from graphcore.frontend.create.inputs import tensor
 from graphcore.frontend.derive.derivatives import pullback, pushforward
-from graphcore.ir.help_text import attributes, fields
+from graphcore.ir.help_text import attributes, fields, parameters
 from graphcore.ir.name_text import show_dim
 from graphcore.ir.names import apart
 from graphcore.ops import leaf

@@ -16,13 +16,12 @@ from graphcore.backends.targets import NATIVE
 from graphcore.frontend.core.arguments import check_word
 from graphcore.frontend.core.base import type_refusal
 from graphcore.frontend.core.calls import worded_methods
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.instead import Listing
 from graphcore.frontend.core.trees import paths
 from graphcore.inspection import Shown, check_bound, debug_print
 from graphcore.ir import Graph, Node
 from graphcore.ir.errors import GraphKeyError
-from graphcore.ir.help_text import attributes
+from graphcore.ir.help_text import attributes, parameters
 from graphcore.ir.provenance import described_by
 from graphcore.ir.trace import Trace
 from graphcore.ops.schedule import kernel

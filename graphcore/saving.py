@@ -7,9 +7,9 @@ from os import PathLike
 from graphcore.files import archive
 from graphcore.frontend.core.base import type_refusal
 from graphcore.frontend.core.calls import reword_errors
-from graphcore.frontend.core.documents import parameters
 from graphcore.inspection.json_parts import check
 from graphcore.inspection.shown import file_at
+from graphcore.ir.help_text import parameters
 
 from . import inputs
 from .compiled import Compiled

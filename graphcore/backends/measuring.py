@@ -26,6 +26,7 @@ from graphcore.inspection.profile import (
     step_of,
 )
 from graphcore.ir import Graph, Size
+from graphcore.ir.help_text import parameters
 from graphcore.ir.provenance import described_by
 from graphcore.ir.sizes import evaluate
 from graphcore.schedule.regions import without_kernels
@@ -39,24 +40,17 @@ MOST = 30
 LONGEST = 0.5
 
 
+@parameters(
+    program="What is measured.",
+    shown="The graph of the stage whose names the steps have.",
+    values="The program as it is called.",
+    given="The arguments of a call.",
+    target="What runs calls, and why.",
+)
 def profile(
     program: Program, shown: Graph, values: Values, given: Sequence[Any], target: str
 ) -> Profile:
-    """Where the time of a call goes.
-
-    Parameters
-    ----------
-    program
-        What is measured.
-    shown
-        The graph of the stage whose names the steps have.
-    values
-        The program as it is called.
-    given
-        The arguments of a call.
-    target
-        What runs calls, and why.
-    """
+    """Where the time of a call goes."""
 
     def call() -> object:
         return values(*given)

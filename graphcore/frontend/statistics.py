@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from graphcore.frontend.core.documents import parameters
 from graphcore.ir.dtypes import HALF, SINGLE, float_for, promote, real_of
+from graphcore.ir.help_text import parameters
 from graphcore.ir.names import Hidden, apart
 from graphcore.ir.sizes import Size, count
 

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
 
+from graphcore.ir.help_text import parameters
+
 from . import numpy_functions, statistics
 from .arrange import moves
 from .core.base import Base, brief, type_refusal
 from .core.callbacks import callback
 from .core.calls import worded_methods
-from .core.documents import parameters
 from .core.instead import attribute
 from .core.lift import Operand
 from .index import dropping, slices

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from graphcore.ir import Graph, Node
 from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.help_text import parameters
 
 from .shown import Shown as Shown
 
@@ -17,6 +18,15 @@ if TYPE_CHECKING:
     from .printer import Note
 
 
+@parameters(
+    x="A tensor, nested lists, tuples and dicts of tensors, or a compiled program.",
+    stage="The stage of a compiled program to print; None prints all, each under its name.",
+    limit="The number of lines shown of each graph: the first and the last ones. None shows all, "
+    "with every operand of each line.",
+    width="Lines longer than this are cut; None means no cut.",
+    file="Where to print; standard output by default.",
+    color="Whether to use colours; by default on a terminal, unless NO_COLOR is set.",
+)
 def debug_print(
     x: Any,
     stage: str | None = None,
@@ -39,30 +49,8 @@ def debug_print(
     - `model.py:7 ← 11` is line 7, for the derivative that line 11 asked for
     - `model.py:7 (from 31)` is line 7, of a function called by line 31, where others call it too
 
-    Parameters
-    ----------
-    x
-        A tensor, nested lists, tuples and dicts of tensors, or a compiled program.
-    stage
-        The stage of a compiled program to print; None prints all, each under its name.
-    limit
-        The number of lines shown of each graph: the first and the last ones. None shows all,
-        with every operand of each line.
-    width
-        Lines longer than this are cut; None means no cut.
-    file
-        Where to print; standard output by default.
-    color
-        Whether to use colours; by default on a terminal, unless NO_COLOR is set.
+    GraphError if `x` does not contain a graph, or has no stage of that name.
 
-    Raises
-    ------
-    GraphError
-        If `x` does not contain a graph, or has no stage of that name.
-
-    Examples
-    --------
-    >>> import graphcore as gc
     >>> x = gc.tensor("x", {"row": 3})
     >>> gc.debug_print((2 * x).sum())  # doctest: +ELLIPSIS
     x : f64[row=3] = input ...

@@ -15,7 +15,7 @@ import numpy as np
 
 from graphcore.ir import Graph, Node, Rule
 from graphcore.ir.errors import GraphError
-from graphcore.ir.help_text import attributes
+from graphcore.ir.help_text import attributes, parameters
 from graphcore.ir.provenance import Origin, described_by
 
 from .blame import Mask, first
@@ -91,6 +91,14 @@ class Moved(Interpreter):
         return np.asarray(x * turn, x.dtype)
 
 
+@parameters(
+    graph="The user's graph.",
+    arrays="The checked arguments of a call.",
+    sizes="The unknown sizes.",
+    names="The names of the outputs.",
+    parts="The rules and passes of one's own that changed the program.",
+    lower="The program of plain ops with some of them, which are given by their numbers.",
+)
 def find_mismatch(
     graph: Graph,
     arrays: Sequence[Array],
@@ -99,21 +107,7 @@ def find_mismatch(
     parts: Sequence[Part],
     lower: Callable[[Sequence[int]], Graph],
 ) -> list[Mismatch]:
-    """The first result that parts of one's own change, if there is one.
-
-    Parameters
-    ----------
-    graph
-        The user's graph.
-    arrays, sizes
-        The checked arguments of a call and the unknown sizes.
-    names
-        The names of the outputs.
-    parts
-        The rules and passes of one's own that changed the program.
-    lower
-        The program of plain ops with some of them, which are given by their numbers.
-    """
+    """The first result that parts of one's own change, if there is one."""
 
     def results(interpreter: Interpreter, chosen: Sequence[int]) -> list[Array]:
         return interpreter.frame(lower(chosen), arrays, sizes).outputs()

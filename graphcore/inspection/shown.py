@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.help_text import parameters
 
 
 class Shown:
     """The methods of compiled programs."""
 
+    @parameters(path="The file to write, which is replaced if there is one.")
     def to_html(self: Any, path: str | os.PathLike[str]) -> None:
         """Write a page to look into the program: one HTML file that refers to nothing outside.
 
@@ -22,11 +24,6 @@ class Shown:
         Loops can be folded, lines can be searched, and everything works by keyboard. At most 2,000
         lines of a stage are printed on paper.
 
-        Parameters
-        ----------
-        path
-            The file to write, which is replaced if there is one.
-
         Raises
         ------
         GraphError
@@ -34,8 +31,6 @@ class Shown:
         OSError
             If the file cannot be written.
 
-        Examples
-        --------
         >>> import graphcore as gc, tempfile, pathlib
         >>> x = gc.tensor("x", {"row": 3})
         >>> file = pathlib.Path(tempfile.mkdtemp(), "program.html")

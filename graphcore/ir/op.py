@@ -9,6 +9,7 @@ from inspect import cleandoc
 from typing import Any
 
 from .axes import AxisKind, Pointwise
+from .help_text import parameters
 from .node import NO_ATTRS, OPS, Attrs, Node
 from .types import Type
 
@@ -122,6 +123,14 @@ def for_every(dialect: str, enter: Callable[[Op], object]) -> None:
             enter(known)
 
 
+@parameters(
+    axes="How axes of operands become axes of results.",
+    traits="Other properties that passes may need.",
+    said="What users call it, if that is another name.",
+    dialect='"named" or "tensor", of an op that a package of its own declares; else that is the '
+    "module's name.",
+    fold="The node that an op on these inputs is at its birth, or None: `fold(*inputs, **attrs)`.",
+)
 def op(
     *,
     axes: AxisKind,
@@ -133,20 +142,6 @@ def op(
     """Declare the op whose type rule is the decorated function, and whose name it bears.
 
     `docs/developers/adding_an_op.md` says what else an op needs.
-
-    Parameters
-    ----------
-    axes
-        How axes of operands become axes of results.
-    traits
-        Other properties that passes may need.
-    said
-        What users call it, if that is another name.
-    dialect
-        "named" or "tensor", of an op that a package of its own declares; else that is the module's
-        name.
-    fold
-        The node that an op on these inputs is at its birth, or None: `fold(*inputs, **attrs)`.
     """
 
     def declare_rule(rule: Callable[..., Type]) -> Op:

@@ -19,6 +19,7 @@ from typing import Any
 
 from .errors import GraphError, GraphTypeError, GraphValueError, UnsettledError
 from .graph import WITH_BODIES, Graph, with_bodies
+from .help_text import parameters
 from .node import Attrs, Node, inputs_of, toposort
 from .op import Op
 from .provenance import described_by, inherit, is_ours, state
@@ -40,6 +41,18 @@ SHOWN = 10
 """Rules that an error names."""
 
 
+@parameters(
+    visit="The rule that applies to a node and the node it makes; None where none does. Its "
+    "arguments are the node, and the new nodes of its operands. Types may change.",
+    at="The ops whose nodes `visit` is given; those of every op, if this is not given.",
+    bodies="The change of the bodies of nodes that `visit` leaves alone.",
+    operands="The nodes that must have been visited before a node; its inputs, if this is not "
+    "given.",
+    done="The new nodes of those rebuilt so far, which are not visited, nor nodes that only they "
+    "need. The walk adds to it.",
+    settle="Whether what `visit` makes is visited in its turn, until `visit` returns None for it. "
+    "Then nodes are rebuilt on their new inputs first, and a rule may not change a type.",
+)
 def transform(
     graph: Graph,
     visit: Visit,
@@ -51,24 +64,6 @@ def transform(
     settle: bool = False,
 ) -> Graph:
     """The graph in which what `visit` returns takes the place of each node.
-
-    Parameters
-    ----------
-    visit
-        The rule that applies to a node and the node it makes; None where none does. Its arguments
-        are the node, and the new nodes of its operands. Types may change.
-    at
-        The ops whose nodes `visit` is given; those of every op, if this is not given.
-    bodies
-        The change of the bodies of nodes that `visit` leaves alone.
-    operands
-        The nodes that must have been visited before a node; its inputs, if this is not given.
-    done
-        The new nodes of those rebuilt so far, which are not visited, nor nodes that only they need.
-        The walk adds to it.
-    settle
-        Whether what `visit` makes is visited in its turn, until `visit` returns None for it. Then
-        nodes are rebuilt on their new inputs first, and a rule may not change a type.
 
     Raises
     ------

@@ -11,7 +11,6 @@ import numpy as np
 from graphcore.frontend.core.arguments import SizeLike, Whole, dim_of, integer, size_of
 from graphcore.frontend.core.base import Base, Tensor, refusal, type_refusal, wrap
 from graphcore.frontend.core.costs import MOST_JOINED
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.index.indexing import isel
 from graphcore.frontend.index.kept import counted_positions
@@ -19,6 +18,7 @@ from graphcore.frontend.index.slices import amounts, cut
 from graphcore.frontend.pointwise.elementwise import minimum
 from graphcore.frontend.shape.dims import broadcast_to, in_order, join, with_size
 from graphcore.ir import Hidden, Node, Size
+from graphcore.ir.help_text import parameters
 from graphcore.ir.names import apart
 from graphcore.ir.sizes import maximum, same
 from graphcore.ops import named

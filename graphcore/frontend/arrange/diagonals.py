@@ -10,7 +10,6 @@ import numpy.typing as npt
 from graphcore.frontend.core import arguments
 from graphcore.frontend.core.arguments import DimPair, SizeLike, Whole
 from graphcore.frontend.core.base import Tensor, refusal, wrap
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.core.precision import default
 from graphcore.frontend.create.ranges import iota
@@ -20,6 +19,7 @@ from graphcore.frontend.pointwise.elementwise import equal, greater_equal, less_
 from graphcore.frontend.pointwise.formulas import keep_where
 from graphcore.frontend.reduce import reductions
 from graphcore.frontend.shape.dims import transpose
+from graphcore.ir.help_text import parameters
 from graphcore.ir.provenance import public_call
 from graphcore.ir.sizes import Expression, maximum, minimum
 from graphcore.ops import named

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from graphcore.frontend.core.arguments import Whole, integer
 from graphcore.frontend.core.base import Base, Tensor, type_refusal, wrap
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.create.ranges import arange
 from graphcore.frontend.index.indexing import take
@@ -15,6 +14,7 @@ from graphcore.frontend.pointwise.casting import astype, with_fill
 from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.shape.dims import constant_end, join, keep_labels
 from graphcore.ir import INT, Node
+from graphcore.ir.help_text import parameters
 from graphcore.ir.sizes import maximum, minimum
 
 __all__ = [

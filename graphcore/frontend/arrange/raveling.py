@@ -10,7 +10,6 @@ import numpy as np
 
 from graphcore.frontend.core.arguments import names
 from graphcore.frontend.core.base import Base, Tensor, brief, refusal, type_refusal, wrap
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import as_array, dtype_of
 from graphcore.frontend.core.trees import Tree, flatten, inside
 from graphcore.frontend.index.slices import cut
@@ -18,6 +17,7 @@ from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.shape.dims import broadcast_to, join, squeeze, with_size
 from graphcore.ir import DType, Hidden, Node, Shape, Size, structures
 from graphcore.ir.dtypes import promote
+from graphcore.ir.help_text import parameters
 from graphcore.ir.sizes import count
 from graphcore.ir.structures import Branch
 from graphcore.ops import named

@@ -9,7 +9,6 @@ from graphcore.frontend.core import lift
 from graphcore.frontend.core.arguments import as_list
 from graphcore.frontend.core.base import Base, Tensor, refusal, type_refusal, wrap
 from graphcore.frontend.core.callbacks import callback, operand_names
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand
 from graphcore.frontend.core.tracing import close, differentiates, traced_operands
 from graphcore.frontend.core.trees import Rebuild, Tree, flatten, paths
@@ -20,6 +19,7 @@ from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.shape.dims import broadcast_to, concat
 from graphcore.ir import INT, Hidden, Size, TensorType, toposort
 from graphcore.ir.errors import GraphIndexError
+from graphcore.ir.help_text import parameters
 from graphcore.ir.names import apart
 from graphcore.ir.node import recording
 from graphcore.ir.transform import substitute

@@ -10,7 +10,6 @@ from graphcore.frontend.core.arguments import SizeLike, names, size_of
 from graphcore.frontend.core.base import Tensor, refusal, type_refusal, wrap
 from graphcore.frontend.core.callbacks import callback
 from graphcore.frontend.core.costs import CHECKPOINT_LEVELS
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.core.tracing import between_params, close, placeholder
 from graphcore.frontend.core.trees import Tree, flatten, paths
@@ -20,6 +19,7 @@ from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.pointwise.elementwise import greater
 from graphcore.frontend.reduce.reductions import any as any_of
 from graphcore.ir import INT, Expression, Hidden, Size, toposort
+from graphcore.ir.help_text import parameters
 from graphcore.ir.node import recording
 from graphcore.ir.sizes import lower_bound, maximum, same
 from graphcore.ir.transform import substitute

@@ -23,10 +23,9 @@ import numpy as np
 
 from graphcore.ir import Graph
 from graphcore.ir.errors import GraphError
-from graphcore.ir.help_text import as_written
+from graphcore.ir.help_text import as_written, written_out
 
 from .base import Base, brief, type_refusal
-from .documents import written_out
 from .public_calls import call_of, path_of
 
 P = ParamSpec("P")

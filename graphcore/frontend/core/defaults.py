@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager, contextmanager
 
 import numpy.typing as npt
 
-from graphcore.frontend.core.documents import parameters
 from graphcore.ir import DType
+from graphcore.ir.help_text import parameters
 
 from .arguments import dtype_of
 from .base import type_refusal

@@ -7,9 +7,9 @@ from typing import Any
 
 from graphcore.frontend.core.arguments import names
 from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import common
 from graphcore.frontend.shape.dims import concat, expand_dims, transpose
+from graphcore.ir.help_text import parameters
 
 from .inputs import constant
 

@@ -13,7 +13,6 @@ import numpy.typing as npt
 from graphcore.frontend.core import arguments
 from graphcore.frontend.core.arguments import SizeLike, Whole
 from graphcore.frontend.core.base import Base, Tensor, brief, refusal, type_refusal, wrap
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, array, common, promote, single
 from graphcore.frontend.core.precision import default, of_numbers
 from graphcore.frontend.core.values_as_sizes import value_of
@@ -23,6 +22,7 @@ from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.shape.dims import transpose
 from graphcore.ir import INT, Expression, Node, Size
 from graphcore.ir.dtypes import FLOAT
+from graphcore.ir.help_text import parameters
 from graphcore.ir.sizes import maximum
 from graphcore.ops import leaf
 

@@ -10,13 +10,13 @@ from graphcore.analysis.paths import between, of_floats, refuse_unknown
 from graphcore.frontend.core.arguments import check_word, names, order_set
 from graphcore.frontend.core.base import Tensor, refusal, type_refusal, wrap
 from graphcore.frontend.core.calls import for_function
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import describe, is_function, single
 from graphcore.frontend.core.tracing import dependents
 from graphcore.frontend.core.trees import T, Tree, flatten
 from graphcore.ir import Hidden, Node, Size, full_like, reached, toposort
 from graphcore.ir.dtypes import differentiable
 from graphcore.ir.errors import GraphError, GraphTypeError
+from graphcore.ir.help_text import parameters
 from graphcore.ir.provenance import public_call
 from graphcore.ops import autodiff, leaf, named
 from graphcore.ops.named.dims import close_match

@@ -8,7 +8,6 @@ from typing import Any, Literal, get_args, overload
 
 from graphcore.frontend.core.arguments import check_word
 from graphcore.frontend.core.base import Tensor, wrap
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.tracing import placeholder
 from graphcore.frontend.core.trees import T, Tree, flatten
 from graphcore.frontend.create.inputs import ones
@@ -16,6 +15,7 @@ from graphcore.frontend.create.ranges import iota
 from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.pointwise.elementwise import equal
 from graphcore.frontend.shape.dims import broadcast_to, keep_labels, rename, transpose
+from graphcore.ir.help_text import parameters
 from graphcore.ir.names import all_apart, hidden_names
 from graphcore.ir.sizes import count, evaluate, unknowns
 from graphcore.ops import autodiff

@@ -9,11 +9,11 @@ from graphcore.frontend.control.branches import one_of
 from graphcore.frontend.control.stopped import for_members
 from graphcore.frontend.core.arguments import mapping
 from graphcore.frontend.core.base import Base, Tensor, brief, refusal, type_refusal, wrap
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.trees import T, flatten
 from graphcore.frontend.core.values_as_sizes import refuse_computed
 from graphcore.frontend.shape.dims import broadcast_to, in_order
 from graphcore.ir import Graph, Node, Op, Size, TensorType, TupleType, full_like, toposort, trace
+from graphcore.ir.help_text import parameters
 from graphcore.ir.names import ValueOf, hidden_names
 from graphcore.ir.node import Attrs
 from graphcore.ir.sizes import same, unknown, unknowns

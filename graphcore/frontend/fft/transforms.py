@@ -11,7 +11,6 @@ from graphcore.frontend.arrange.moves import roll
 from graphcore.frontend.core import arguments
 from graphcore.frontend.core.arguments import Dim, SizeLike
 from graphcore.frontend.core.base import Tensor, refusal, wrap
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.core.precision import default
 from graphcore.frontend.create.ranges import arange
@@ -23,6 +22,7 @@ from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.window.padding import pad
 from graphcore.ir import Node, Size
 from graphcore.ir.dtypes import real_of
+from graphcore.ir.help_text import parameters
 from graphcore.ir.sizes import maximum, minimum
 from graphcore.ops import named
 from graphcore.ops.named import close_match

@@ -7,12 +7,12 @@ from typing import Any, Literal
 
 from graphcore.frontend.core.arguments import SizeLike, check_word, dim_of, whole
 from graphcore.frontend.core.base import Tensor, refusal, wrap
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.pointwise.formulas import keep_where
 from graphcore.frontend.pointwise.missing import notnull
 from graphcore.ir import INT, Node
+from graphcore.ir.help_text import parameters
 from graphcore.ops import named
 
 from .indexing import isel

@@ -11,13 +11,13 @@ import numpy as np
 from graphcore.frontend.core import arguments, lift
 from graphcore.frontend.core.arguments import MissingDims
 from graphcore.frontend.core.base import Base, Tensor, brief, refusal, type_refusal, wrap
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, array, is_labelled, scalar, single
 from graphcore.frontend.core.unnamed import keep_dims
 from graphcore.frontend.core.values_as_sizes import value_of
 from graphcore.frontend.shape.dims import with_size
 from graphcore.ir import INT, Expression, Node, Size
 from graphcore.ir.errors import GraphIndexError
+from graphcore.ir.help_text import parameters
 from graphcore.ir.provenance import calling_library
 from graphcore.ir.sizes import lower_bound, maximum, minimum, same, upper_bound
 from graphcore.ops import elementwise, leaf, named

@@ -10,9 +10,9 @@ import numpy as np
 from graphcore.frontend.core import arguments
 from graphcore.frontend.core.arguments import Dim, Whole
 from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.ir import Expression, Node, Size
+from graphcore.ir.help_text import parameters
 from graphcore.ir.sizes import maximum
 from graphcore.ops import named
 

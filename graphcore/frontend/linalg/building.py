@@ -9,7 +9,6 @@ from graphcore.frontend.arrange.diagonals import trace
 from graphcore.frontend.core import arguments
 from graphcore.frontend.core.arguments import SizeLike
 from graphcore.frontend.core.base import Tensor, refusal, wrap
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, common, single
 from graphcore.frontend.create.ranges import arange
 from graphcore.frontend.index.indexing import isel
@@ -19,6 +18,7 @@ from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.reduce.contraction import cross
 from graphcore.frontend.shape.dims import concat, rename, stack, transpose, with_size
 from graphcore.frontend.window.padding import pad
+from graphcore.ir.help_text import parameters
 from graphcore.ir.names import Hidden, all_apart, apart
 
 from .matrices import MATRICES, ROW_COL, swap_dims

@@ -7,11 +7,10 @@ from typing import NamedTuple
 
 from graphcore.frontend.core.arguments import check_word, names, two_dims
 from graphcore.frontend.core.base import Tensor, refusal, wrap
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand
 from graphcore.frontend.pointwise.complex import conjugate
 from graphcore.frontend.shape.dims import transpose
-from graphcore.ir.help_text import fields
+from graphcore.ir.help_text import fields, parameters
 from graphcore.ops.named import matrices
 
 from .matrices import MATRICES, ROW_COL, SQUARE, floats, matrix_to_matrix, of_matrix, swap_dims

@@ -8,13 +8,12 @@ from typing import NamedTuple
 from graphcore.frontend.arrange.diagonals import eye
 from graphcore.frontend.core.arguments import DimPair, two_dims, whole
 from graphcore.frontend.core.base import Tensor, wrap
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.pointwise.complex import conjugate
 from graphcore.frontend.reduce.contraction import dot
 from graphcore.frontend.shape.dims import broadcast_like, rename, transpose
-from graphcore.ir.help_text import fields
+from graphcore.ir.help_text import fields, parameters
 from graphcore.ir.names import Hidden, apart
 from graphcore.ir.sizes import minimum, same
 from graphcore.ops.named import matrices

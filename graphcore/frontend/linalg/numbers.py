@@ -10,13 +10,12 @@ import numpy as np
 
 from graphcore.frontend.core.arguments import check_word, dims_of, two_dims
 from graphcore.frontend.core.base import Tensor, brief, type_refusal, wrap
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.pointwise.casting import as_float, astype
 from graphcore.frontend.pointwise.elementwise import absolute, equal
 from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.reduce import norms
-from graphcore.ir.help_text import fields
+from graphcore.ir.help_text import fields, parameters
 from graphcore.ir.sizes import maximum
 from graphcore.ops.named import matrices
 

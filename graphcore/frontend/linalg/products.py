@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from graphcore.frontend.core.arguments import names, require_dims, two_dims
 from graphcore.frontend.core.base import Tensor, wrap
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, common
 from graphcore.frontend.pointwise.complex import conjugate
 from graphcore.frontend.reduce.contraction import dot
 from graphcore.frontend.shape.dims import rename, transpose, with_size
 from graphcore.ir import Node
+from graphcore.ir.help_text import parameters
 from graphcore.ir.names import hidden_names
 from graphcore.ir.sizes import same
 

@@ -8,7 +8,6 @@ from typing import NamedTuple
 from graphcore.analysis.values import is_zero
 from graphcore.frontend.core.arguments import DimPair, dim_of, two_dims, whole
 from graphcore.frontend.core.base import Tensor, refusal, wrap
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand
 from graphcore.frontend.create.ranges import vander
 from graphcore.frontend.pointwise.casting import astype
@@ -19,6 +18,7 @@ from graphcore.frontend.reduce.contraction import dot
 from graphcore.frontend.reduce.norms import norm
 from graphcore.frontend.shape.dims import transpose
 from graphcore.ir import Node
+from graphcore.ir.help_text import parameters
 from graphcore.ops import elementwise, leaf, named
 from graphcore.ops.named import matrices
 

@@ -6,7 +6,6 @@ import math
 
 from graphcore.frontend.core.arguments import dim_of
 from graphcore.frontend.core.base import Tensor, type_refusal, wrap
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.index.indexing import take_along
 from graphcore.frontend.pointwise.casting import as_float
@@ -16,6 +15,7 @@ from graphcore.frontend.reduce.reductions import sum
 from graphcore.frontend.reduce.segments import checked_numbers
 from graphcore.frontend.special.functions import expit, ndtr
 from graphcore.frontend.special.softmaxes import log_softmax
+from graphcore.ir.help_text import parameters
 
 __all__ = ["cross_entropy", "gelu", "relu", "silu"]
 

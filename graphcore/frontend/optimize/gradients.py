@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from graphcore.frontend.core.base import Tensor
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.trees import T, Tree, flatten
 from graphcore.frontend.create.inputs import constant
 from graphcore.frontend.pointwise.casting import as_float
 from graphcore.frontend.pointwise.elementwise import absolute
 from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.reduce.masking import root
+from graphcore.ir.help_text import parameters
 
 from .groups import like
 from .rates import Real, check

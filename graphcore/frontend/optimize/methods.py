@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 from graphcore.frontend.core.base import Tensor, brief, refusal, type_refusal
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.other_names import UPDATE
 from graphcore.frontend.core.trees import Tree
 from graphcore.frontend.create.inputs import constant, zeros_like
@@ -23,7 +22,7 @@ from graphcore.frontend.reduce.masking import root
 from graphcore.frontend.tree import map as each
 from graphcore.ir.dtypes import real_of
 from graphcore.ir.errors import GraphAttributeError
-from graphcore.ir.help_text import attributes, fields
+from graphcore.ir.help_text import attributes, fields, parameters
 
 from .groups import check_mask, check_rates, like, of_arrays, of_each, rates_of, tensors
 from .rates import Real, Schedule, check

@@ -10,11 +10,11 @@ import numpy as np
 
 from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.callbacks import callback
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.core.precision import default
 from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.pointwise.elementwise import cos, minimum
+from graphcore.ir.help_text import parameters
 
 __all__ = [
     "cosine_decay",

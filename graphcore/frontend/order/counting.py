@@ -11,7 +11,6 @@ from graphcore.frontend.arrange.moves import roll
 from graphcore.frontend.core import arguments
 from graphcore.frontend.core.arguments import Dim, SizeLike
 from graphcore.frontend.core.base import Base, Tensor, brief, refusal, type_refusal, wrap
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, array, as_array, single
 from graphcore.frontend.core.values_as_sizes import value_of
 from graphcore.frontend.create.inputs import constant
@@ -28,7 +27,7 @@ from graphcore.frontend.reduce.running import cumsum
 from graphcore.frontend.reduce.segments import segment_sum
 from graphcore.frontend.shape.dims import concat, stack, transpose, unstack
 from graphcore.ir import Expression, Hidden
-from graphcore.ir.help_text import fields
+from graphcore.ir.help_text import fields, parameters
 from graphcore.ir.names import apart
 
 from .searching import Row, edges_of, searchsorted

@@ -12,7 +12,6 @@ from graphcore.frontend.core.arguments import Dim, SizeLike, require_dims, size_
 from graphcore.frontend.core.base import Base, Tensor, refusal, type_refusal, wrap
 from graphcore.frontend.core.callbacks import callback
 from graphcore.frontend.core.calls import worded_methods
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.instead import Listing
 from graphcore.frontend.core.lift import Operand, as_array, check_dims, is_labelled, single
 from graphcore.frontend.create.inputs import ones
@@ -25,6 +24,7 @@ from graphcore.frontend.reduce import masking
 from graphcore.frontend.reduce.segments import SEGMENTED, Segments, segments_of
 from graphcore.ir import INT, Literal, Node
 from graphcore.ir.dtypes import sum_of
+from graphcore.ir.help_text import parameters
 from graphcore.ops import leaf, named
 from graphcore.ops.labels import labels_of
 from graphcore.ops.named import close_match

@@ -6,7 +6,6 @@ import math
 
 from graphcore.frontend.core.arguments import dim_of, require_order
 from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, common, single
 from graphcore.frontend.create.ranges import arange
 from graphcore.frontend.index.indexing import isel, take_along
@@ -17,6 +16,7 @@ from graphcore.frontend.pointwise.missing import may_be_null, notnull
 from graphcore.frontend.reduce.running import bfill, ffill
 from graphcore.frontend.shape.dims import concat, transpose, with_size
 from graphcore.ir import Hidden
+from graphcore.ir.help_text import parameters
 
 from .searching import Row, row_of, searchsorted
 from .sorting import argsort

@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from graphcore.frontend.core.arguments import Dim, check_word, require_dims, require_order
 from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, array, as_array
 from graphcore.frontend.index.indexing import isel
 from graphcore.frontend.index.kept import merge_dims
@@ -22,6 +21,7 @@ from graphcore.frontend.pointwise.missing import isnull, may_be_null
 from graphcore.frontend.reduce.masking import REDUCED, Mask, Masked, mask_operand, over
 from graphcore.frontend.shape.dims import concat, label, transpose
 from graphcore.ir.dtypes import FLOAT, INT
+from graphcore.ir.help_text import parameters
 from graphcore.ir.sizes import Size, lower_bound
 from graphcore.ir.sizes import maximum as most
 from graphcore.ops import named

@@ -10,13 +10,13 @@ import numpy.typing as npt
 from graphcore.frontend.core import arguments
 from graphcore.frontend.core.arguments import Dim, SizeLike
 from graphcore.frontend.core.base import Base, Tensor, brief, refusal, wrap
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, array, as_array, common, single
 from graphcore.frontend.index.kept import element_positions
 from graphcore.frontend.pointwise.elementwise import not_equal
 from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.shape.dims import transpose
 from graphcore.ir import Hidden
+from graphcore.ir.help_text import parameters
 from graphcore.ops import named
 
 __all__ = [

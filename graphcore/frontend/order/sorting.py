@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from graphcore.frontend.core.arguments import Whole, dim_of, integer, require_order, size_of
 from graphcore.frontend.core.base import Tensor, refusal, wrap
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.index.indexing import take_along
 from graphcore.frontend.index.slices import flip
@@ -16,7 +15,7 @@ from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.pointwise.missing import isnull, notnull
 from graphcore.frontend.shape.dims import keep_labels, transpose
 from graphcore.ir import Node, Size
-from graphcore.ir.help_text import fields
+from graphcore.ir.help_text import fields, parameters
 from graphcore.ir.sizes import upper_bound
 from graphcore.ops import named
 

@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcore.frontend.core.base import Tensor, refusal, type_refusal, wrap
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, dtype_of, out_of_bounds, single, weak
 from graphcore.frontend.core.weak import kind_of
 from graphcore.ir import DType, Node
 from graphcore.ir.dtypes import float_for, promote
+from graphcore.ir.help_text import parameters
 from graphcore.ops import elementwise as ops
 
 __all__ = ["astype"]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from graphcore.frontend.core.base import Tensor, wrap
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, keep_checks_of, single, weak
 from graphcore.frontend.shape.dims import full_of
+from graphcore.ir.help_text import parameters
 from graphcore.ops import elementwise as ops
 
 from .elementwise import arctan2

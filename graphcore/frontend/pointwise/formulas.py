@@ -8,11 +8,11 @@ import numpy as np
 
 from graphcore.frontend.core.arguments import require_order, whole
 from graphcore.frontend.core.base import Tensor, refusal, type_refusal, wrap
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, apply, common, single, weak_like
 from graphcore.frontend.core.weak import Call
 from graphcore.frontend.shape.dims import broadcast_all
 from graphcore.ir.dtypes import loop_dtypes
+from graphcore.ir.help_text import parameters
 from graphcore.ops import elementwise as ops
 
 from . import elementwise as e

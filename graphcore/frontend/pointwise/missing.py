@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from graphcore.frontend.core.base import Tensor, wrap
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
+from graphcore.ir.help_text import parameters
 
 from .elementwise import isnan, logical_not
 from .formulas import keep_where

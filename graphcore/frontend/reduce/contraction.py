@@ -6,7 +6,6 @@ from collections import Counter
 
 from graphcore.frontend.core.arguments import Dim, dim_of, names, order_set, require_dims
 from graphcore.frontend.core.base import Tensor, refusal, type_refusal, wrap
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, common
 from graphcore.frontend.create.inputs import zeros_like
 from graphcore.frontend.index.indexing import isel
@@ -19,6 +18,7 @@ from graphcore.frontend.shape.dims import (
     with_size,
 )
 from graphcore.ir import Expression, Node
+from graphcore.ir.help_text import parameters
 from graphcore.ops import named
 
 __all__ = [

@@ -6,12 +6,12 @@ import math
 
 from graphcore.frontend.core.arguments import Dim
 from graphcore.frontend.core.base import Tensor, type_refusal, wrap
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand
 from graphcore.frontend.pointwise.casting import as_float, astype
 from graphcore.frontend.pointwise.elementwise import absolute, equal, isfinite, not_equal, power
 from graphcore.frontend.pointwise.formulas import where as choose
 from graphcore.ir import Literal
+from graphcore.ir.help_text import parameters
 from graphcore.ops import named
 from graphcore.ops.autodiff import stop_gradient
 

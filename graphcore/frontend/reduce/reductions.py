@@ -10,13 +10,13 @@ from typing import Any
 
 from graphcore.frontend.core.arguments import Dim, whole
 from graphcore.frontend.core.base import Tensor, refusal
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.pointwise.casting import as_float
 from graphcore.frontend.pointwise.elementwise import subtract
 from graphcore.frontend.pointwise.formulas import where as choose
 from graphcore.frontend.pointwise.missing import notnull
 from graphcore.ir import Op
+from graphcore.ir.help_text import parameters
 from graphcore.ops import named
 
 from .masking import (

@@ -6,7 +6,6 @@ import math
 
 from graphcore.frontend.core.arguments import Dim, dim_of, dims_of, require_dims, whole
 from graphcore.frontend.core.base import Tensor, wrap
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.create.inputs import full
 from graphcore.frontend.create.ranges import arange
@@ -18,6 +17,7 @@ from graphcore.frontend.pointwise.formulas import where as choose
 from graphcore.frontend.pointwise.missing import isnull, may_be_null, notnull
 from graphcore.frontend.shape.dims import concat, keep_labels
 from graphcore.ir import Op
+from graphcore.ir.help_text import parameters
 from graphcore.ops import named
 
 from .masking import REDUCED, Mask, Masked, mask_operand, over, running_extreme

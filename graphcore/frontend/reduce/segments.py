@@ -8,7 +8,6 @@ import numpy as np
 
 from graphcore.frontend.core.arguments import Dim, SizeLike, dims_of, names, size_of
 from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, array, as_array, is_labelled, single
 from graphcore.frontend.create.inputs import full, ones
 from graphcore.frontend.pointwise.casting import astype
@@ -16,6 +15,7 @@ from graphcore.frontend.shape.dims import label
 from graphcore.ir import Node, Op, Size
 from graphcore.ir.dtypes import float_for, sum_of
 from graphcore.ir.errors import GraphIndexError
+from graphcore.ir.help_text import parameters
 from graphcore.ops import elementwise, leaf, named
 from graphcore.ops.named import close_match
 

@@ -10,9 +10,9 @@ import numpy as np
 from graphcore.frontend.core import arguments
 from graphcore.frontend.core.arguments import Dim, MissingDims, SizeLike
 from graphcore.frontend.core.base import Tensor, refusal, type_refusal, wrap
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, common, has_checks, single
 from graphcore.ir import Literal, Node, Op, Size
+from graphcore.ir.help_text import parameters
 from graphcore.ir.node import CURE_SIZES
 from graphcore.ir.sizes import count, same
 from graphcore.ops import autodiff, leaf, named

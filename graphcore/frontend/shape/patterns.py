@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from graphcore.frontend.core.arguments import SizeLike, require_dims
 from graphcore.frontend.core.base import Tensor, refusal, wrap
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.ir import Node
+from graphcore.ir.help_text import parameters
 from graphcore.ops.named import close_match
 
 from .dims import stack, transpose, unstack

@@ -11,7 +11,6 @@ from graphcore.frontend.core import arguments
 from graphcore.frontend.core.arguments import Dim, SizeLike
 from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.costs import fast_transform_size
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, common, single
 from graphcore.frontend.core.precision import default
 from graphcore.frontend.create.inputs import ones_like
@@ -24,6 +23,7 @@ from graphcore.frontend.pointwise.elementwise import absolute, cos, equal
 from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.shape.dims import with_size
 from graphcore.frontend.window.convolution import conv
+from graphcore.ir.help_text import parameters
 from graphcore.ir.sizes import Size, maximum, minimum, same
 
 __all__ = [

@@ -9,7 +9,6 @@ from graphcore.frontend.arrange.copies import unbind
 from graphcore.frontend.control.loops import scan
 from graphcore.frontend.core.arguments import as_list, check_word, dim_of
 from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, common, single
 from graphcore.frontend.create.inputs import zeros
 from graphcore.frontend.create.ranges import arange
@@ -19,6 +18,7 @@ from graphcore.frontend.reduce.masking import ratio
 from graphcore.frontend.reduce.reductions import mean, sum
 from graphcore.frontend.shape.dims import transpose
 from graphcore.ir.dtypes import float_for, promote
+from graphcore.ir.help_text import parameters
 
 __all__ = ["detrend", "lfilter"]
 

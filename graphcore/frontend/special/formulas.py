@@ -6,11 +6,11 @@ import math
 
 from graphcore.frontend.core.arguments import index_of, require_order
 from graphcore.frontend.core.base import Tensor, brief, refusal, wrap
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, apply, single
 from graphcore.frontend.pointwise.casting import as_float
 from graphcore.frontend.pointwise.elementwise import greater, square
 from graphcore.frontend.pointwise.formulas import two_operands, where
+from graphcore.ir.help_text import parameters
 from graphcore.ops import special as ops
 
 from .functions import digamma, gammaln, softplus, zeta

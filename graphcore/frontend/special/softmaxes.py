@@ -6,11 +6,11 @@ import math
 
 from graphcore.frontend.core.arguments import Dim
 from graphcore.frontend.core.base import Tensor
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand
 from graphcore.frontend.pointwise.formulas import where as choose
 from graphcore.frontend.reduce.masking import REDUCED, Mask, mask_operand
 from graphcore.frontend.reduce.running import logcumsumexp
+from graphcore.ir.help_text import parameters
 from graphcore.ops import named
 
 __all__ = [

@@ -8,7 +8,6 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from graphcore.frontend.core import arguments
 from graphcore.frontend.core.arguments import SizeLike
 from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, common, single
 from graphcore.frontend.core.public_calls import call_with
 from graphcore.frontend.core.values_as_sizes import value_of
@@ -18,6 +17,7 @@ from graphcore.frontend.pointwise.casting import as_float
 from graphcore.frontend.reduce import reductions
 from graphcore.frontend.reduce.masking import identity_of_extreme
 from graphcore.ir import Expression, Node, Size
+from graphcore.ir.help_text import parameters
 from graphcore.ir.names import hidden_names
 from graphcore.ir.provenance import public_call
 from graphcore.ir.sizes import maximum

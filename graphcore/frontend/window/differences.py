@@ -7,7 +7,6 @@ from graphcore.frontend.control.loops import fori_loop
 from graphcore.frontend.core.arguments import dim_of, whole
 from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.costs import MOST_WRITTEN_OUT
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, common, single
 from graphcore.frontend.index.indexing import isel
 from graphcore.frontend.index.slices import cut
@@ -16,6 +15,7 @@ from graphcore.frontend.reduce.reductions import sum
 from graphcore.frontend.reduce.running import after, cumsum
 from graphcore.frontend.shape.dims import broadcast_to, join, keep_labels
 from graphcore.ir import Node, Op
+from graphcore.ir.help_text import parameters
 from graphcore.ir.sizes import maximum, minimum
 from graphcore.ops import elementwise
 

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 from graphcore.frontend.arrange.copies import tile_dim
 from graphcore.frontend.core.arguments import check_word, integer, mapping, names, require_dims
 from graphcore.frontend.core.base import Tensor, refusal, wrap
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.create.inputs import full
 from graphcore.frontend.create.ranges import iota, linspace
@@ -21,6 +20,7 @@ from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.reduce import reductions
 from graphcore.frontend.shape.dims import constant_end, in_order, join, keep_labels, with_size
 from graphcore.ir import INT, Node, Size
+from graphcore.ir.help_text import parameters
 from graphcore.ir.sizes import maximum, minimum, upper_bound
 from graphcore.ops.named import close_match
 

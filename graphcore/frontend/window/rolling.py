@@ -12,7 +12,6 @@ from graphcore.frontend.core.arguments import SizeLike
 from graphcore.frontend.core.base import Tensor, brief, refusal, type_refusal, wrap
 from graphcore.frontend.core.callbacks import callback
 from graphcore.frontend.core.calls import keyword_cure, worded_methods
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.instead import Listing
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.core.public_calls import MAKERS, argument
@@ -26,6 +25,7 @@ from graphcore.frontend.pointwise.formulas import keep_where
 from graphcore.frontend.reduce import reductions
 from graphcore.frontend.shape.dims import keep_labels, transpose, unstack
 from graphcore.ir import Node, Size
+from graphcore.ir.help_text import parameters
 from graphcore.ir.names import hidden_names
 from graphcore.ir.provenance import public_call
 from graphcore.ir.sizes import count, minimum, same

@@ -8,12 +8,12 @@ from typing import Any, TypeAlias
 from graphcore.frontend.core import arguments
 from graphcore.frontend.core.arguments import SizeLike
 from graphcore.frontend.core.base import Tensor, refusal, wrap
-from graphcore.frontend.core.documents import parameters
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.index.indexing import isel
 from graphcore.frontend.pointwise.casting import fill_in_dtype
 from graphcore.frontend.shape.dims import constant_end, in_order, join, keep_labels, with_size
 from graphcore.ir import INT, Expression, Node, Size
+from graphcore.ir.help_text import parameters
 from graphcore.ir.sizes import maximum
 from graphcore.ops import leaf, named
 
