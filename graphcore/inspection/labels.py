@@ -7,64 +7,21 @@ takes the label that it has in pointwise ops which use it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from graphcore.analysis.dataflow import Forward, Known, Operands
-from graphcore.ir import Node
-from graphcore.ir.axes import How, Pointwise, Source, values
+from graphcore.ir import Graph, Node
+from graphcore.ir.axes import How, Pointwise, values
+from graphcore.ops import control
 
 Labels = tuple[str | None, ...]
 
 
-class AxisLabels(Forward[Labels]):
-    """Labels for the axes of values, None where unknown."""
-
-    unknown: Labels = ()
-
-    def join(self, node: Node, several: Sequence[Labels]) -> Labels:
-        """Axis by axis the first label known."""
-        return merge(*several)
-
-    def one_step(self, node: Node, x: Node, fact: Labels) -> Labels:
-        """Steps are along the first axis of a sequence."""
-        return fact[1:]
-
-    def all_steps(self, node: Node, fact: Labels, given: Sequence[Labels]) -> Labels:
-        """They are along the dim of its sequences."""
-        n, m = node.attrs["carries"], node.attrs.get("sequences", 0)
-        return next((labels[0] for labels in given[n : n + m] if labels[0]), None), *fact
-
-    def after(self, node: Node, given: Operands[Labels], known: Known[Labels]) -> Sequence[Labels]:
-        """A value's own labels come first."""
-        types = values(node.type)
-        found = [(node.labels if type is node.type else type.dims) or () for type in types]
-        if all(len(own) == type.ndim and None not in own for own, type in zip(found, types)):
-            return found
-        return list(map(merge, found, super().after(node, given, known)))
-
-    def of_node(
-        self, node: Node, given: Operands[Labels], known: Known[Labels]
-    ) -> Sequence[Labels]:
-        """Those of the axes of operands that an axis has the elements of."""
-        own = self.each(node, given)
-        return [
-            merge(
-                (None,) * type.ndim,
-                *[tuple([label(x, source) for source in axes]) for x, axes in zip(own, sources)],
-            )
-            for type, sources in zip(values(node.type), node.op.axes.sources(node), strict=True)
-        ]
-
-
-LABELS = AxisLabels()
-
-
-def infer(nodes: Iterable[Node]) -> Known[Labels]:
+def infer(nodes: Iterable[Node]) -> dict[Node, list[Labels]]:
     """Labels for the axes of each value of every node, None where unknown; inputs come first."""
-    known: Known[Labels] = {}
+    known: dict[Node, list[Labels]] = {}
     for node in nodes:
-        LABELS.find(node, known)
-    for node in reversed([*known]):
+        known[node] = labels_of(node, known)
+    for node in reversed(known):
         if isinstance(node.op.axes, Pointwise):
             for x in node.inputs:
                 if None in known[x][0]:
@@ -72,13 +29,44 @@ def infer(nodes: Iterable[Node]) -> Known[Labels]:
     return known
 
 
-def label(operand: Labels, source: Source | None) -> str | None:
-    """The label of an axis that has the elements of an axis of an operand."""
-    return None if source is None or source.how is How.PART else operand[source.axes[0]]
+def labels_of(node: Node, known: Mapping[Node, list[Labels]]) -> list[Labels]:
+    """The labels of each value of one node, given those of its operands."""
+    types = values(node.type)
+    own = [node.labels if type is node.type else type.dims for type in types]
+    if all(labels is not None and None not in labels for labels in own):
+        return [labels or () for labels in own]
+    given = [labels for x in node.inputs for labels in known[x]]
+    if held := control.computed_bodies(node):
+        return of_body(node, held[-1], given, own)
+    found = []
+    for type, labels, sources in zip(types, own, node.op.axes.sources(node), strict=True):
+        inferred: list[Labels] = [labels or (None,) * type.ndim]
+        for operand, axes in zip(given, sources, strict=True):
+            inferred.append(
+                tuple(
+                    None if source is None or source.how is How.PART else operand[source.axes[0]]
+                    for source in axes
+                )
+            )
+        found.append(merge(*inferred))
+    return found
+
+
+def of_body(
+    node: Node, body: Graph, given: Sequence[Labels], own: Sequence[Labels | None]
+) -> list[Labels]:
+    """The labels of each value that a body computes: steps are along the dim of its sequences."""
+    n, m = node.attrs.get("carries", len(own)), node.attrs.get("sequences", 0)
+    dim = next((labels[0] for labels in given[n : n + m] if labels[0]), None)
+    made = [y.labels or (None,) * y.type.ndim for y in body.outputs]
+    start = given if node.op in control.LOOPS else made
+    inferred = [*start[:n], *[(dim, *labels) for labels in made[n:]]]
+    return [merge(labels or other, other) for labels, other in zip(own, inferred, strict=True)]
 
 
 def merge(*operands: Labels) -> Labels:
     """Axis by axis the first label known."""
-    return tuple(
-        next(filter(None, axis), None) for axis in zip(*filter(None, operands), strict=True)
-    )
+    first, *rest = operands
+    if None not in first or not rest:
+        return first
+    return tuple(next(filter(None, axis), None) for axis in zip(*operands, strict=True))

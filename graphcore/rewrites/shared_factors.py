@@ -95,7 +95,8 @@ Factors = Callable[[Node], "tuple[Node, Node] | None"]
 def factor_before_loops(graph: Graph) -> Graph:
     """Solves of a matrix that is the same at all steps are by its factors, which leave the loop.
 
-    A singular matrix is still an error of a step: the factors of any matrix can be computed.
+    A singular matrix is still an error of a step: the LU factors of any matrix can be computed. So
+    definite ones have these as well; two substitutions a step would cost more than Cholesky saves.
     """
     if linalg.solve not in graph.ops() or LOOPS.isdisjoint(graph.ops()):
         return graph
