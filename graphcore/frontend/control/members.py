@@ -7,6 +7,7 @@ serves member i alone if every op from there to the results computes element i f
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from graphcore.ir import Graph, Node, TensorType, toposort
@@ -20,28 +21,16 @@ Served = tuple[Dims | None, ...]
 
 def member_dims(roots: Iterable[Node], wanted: Iterable[Dims | None]) -> dict[Node, Served]:
     """For all nodes below `roots` the dims that tell members apart, given those of the roots."""
-    roots = tuple(roots)
-    found: dict[Node, Served] = {}
+    roots, found = tuple(roots), dict[Node, Served]()
+    uses = defaultdict[Node, list[Served]](list)
     for root, dims in zip(roots, wanted, strict=True):
-        join(found, root, (None if dims is None else dims.intersection(root.type.dims),))
+        uses[root].append((None if dims is None else dims.intersection(root.type.dims),))
     for node in reversed(toposort(roots)):
+        found[node] = tuple(map(join_dims, zip(*uses[node], strict=True)))
         some = iter(through(node, found[node]))
         for x in node.inputs:
-            join(found, x, tuple(next(some) for _ in values(x.type)))
+            uses[x].append(tuple(next(some) for _ in values(x.type)))
     return found
-
-
-def join(found: dict[Node, Served], x: Node, more: Served) -> None:
-    """Another use of `x`: only dims that tell members apart in all uses do."""
-    known = found.get(x, (None,) * len(more))
-    found[x] = tuple(map(both, known, more))
-
-
-def both(a: Dims | None, b: Dims | None) -> Dims | None:
-    """The dims of two uses."""
-    if a is None or b is None:
-        return b if a is None else a
-    return a & b
 
 
 def through(node: Node, own: Served) -> Served:
@@ -71,11 +60,9 @@ def through(node: Node, own: Served) -> Served:
 
 
 def join_dims(uses: Iterable[Dims | None]) -> Dims | None:
-    """The dims of several uses."""
-    found: Dims | None = None
-    for dims in uses:
-        found = both(found, dims)
-    return found
+    """Those that tell members apart in all uses of a value."""
+    known = [dims for dims in uses if dims is not None]
+    return Dims.intersection(*known) if known else None
 
 
 def preserved_dims(x: TensorType, y: TensorType, sources: Sources, dims: Dims) -> Dims:
@@ -152,7 +139,7 @@ def of_operands(loop: control.Loop, own: Served) -> Served:
     carried = own[:n]
     while True:
         found = of_params(body, (*carried, *results, *[dims for _, dims in tests]))
-        narrower = tuple(map(both, carried, found))[:n]
+        narrower = tuple(map(join_dims, zip(carried, found, strict=False)))
         if narrower == carried:
             return (*carried, *found[n:])
         carried = narrower
