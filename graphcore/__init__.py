@@ -31,18 +31,18 @@ from .frontend.control.loops import *
 from .frontend.control.printing import *
 from .frontend.core import contents
 from .frontend.core.arguments import Dim as Dim
-from .frontend.core.calls import reword_errors
 from .frontend.core.defaults import default_dtype as default_dtype
-from .frontend.core.instead import absent
 from .frontend.core.lift import Operand as Operand
+from .frontend.core.suggestions import absent
 from .frontend.core.trees import Tree as Tree
+from .frontend.core.wrong_calls import reword_errors
 from .frontend.create.arrays import *
 from .frontend.create.inputs import *
 from .frontend.create.ranges import *
+from .frontend.derive.callback import *
 from .frontend.derive.custom import *
 from .frontend.derive.derivatives import *
 from .frontend.derive.jacobians import *
-from .frontend.derive.outside import *
 from .frontend.derive.vectorize import *
 from .frontend.index.dropping import *
 from .frontend.index.indexing import *

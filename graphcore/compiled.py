@@ -26,10 +26,10 @@ from graphcore.backends.target import Choice, Target, Values
 from graphcore.backends.targets import NATIVE, NUMPY, TARGETS, target_by_rule
 from graphcore.frontend.core.arguments import check_word
 from graphcore.frontend.core.base import Tensor, brief, refusal, type_refusal
-from graphcore.frontend.core.calls import reword_errors
 from graphcore.frontend.core.trees import Tree, flatten, picker
+from graphcore.frontend.core.wrong_calls import reword_errors
 from graphcore.inspection.shown import file_at
-from graphcore.interop.joins import Inner, Join, check_constants, joined_dims
+from graphcore.interop.label_joins import Inner, Join, check_constants, joined_dims
 from graphcore.interop.xarrays import DataArrays
 from graphcore.ir import Graph
 from graphcore.ir.help_text import attributes, parameters

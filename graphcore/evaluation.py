@@ -7,8 +7,8 @@ from typing import Any, overload
 
 from graphcore.frontend.core.arguments import mapping
 from graphcore.frontend.core.base import Base, brief, type_refusal
-from graphcore.frontend.core.calls import reword_errors
 from graphcore.frontend.core.trees import Tree, flatten
+from graphcore.frontend.core.wrong_calls import reword_errors
 from graphcore.frontend.tensor import Tensor, Values
 from graphcore.ir import Node
 from graphcore.ir.help_text import parameters

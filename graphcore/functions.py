@@ -26,14 +26,14 @@ import numpy as np
 from graphcore.backends.target import Target
 from graphcore.frontend.core.arguments import check_word
 from graphcore.frontend.core.base import Base, Tensor, brief, refusal, type_refusal
-from graphcore.frontend.core.callbacks import parameters_of
-from graphcore.frontend.core.calls import WITHOUT, reword_errors
-from graphcore.frontend.core.instead import Listing
 from graphcore.frontend.core.public_calls import argument
 from graphcore.frontend.core.static import Reads, holds, key_of, state_of
+from graphcore.frontend.core.suggestions import Listing
 from graphcore.frontend.core.trees import Tree
+from graphcore.frontend.core.user_functions import parameters_of
+from graphcore.frontend.core.wrong_calls import WITHOUT, reword_errors
 from graphcore.frontend.create.inputs import tensor
-from graphcore.interop.joins import Join
+from graphcore.interop.label_joins import Join
 from graphcore.ir import Expression, structures
 from graphcore.ir.errors import GraphAttributeError
 from graphcore.ir.help_text import parameters

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from graphcore.backends.argument_checks import join_names
 from graphcore.compiled import Compiled, compile
 from graphcore.frontend.core.base import Base, Tensor, brief, refusal, type_refusal, wrap
-from graphcore.frontend.core.calls import reword_errors
 from graphcore.frontend.core.trees import Tree, flatten, paths
+from graphcore.frontend.core.wrong_calls import reword_errors
 from graphcore.frontend.create.inputs import tensor
 from graphcore.frontend.derive.derivatives import pullback, pushforward
 from graphcore.ir.help_text import attributes, fields, parameters

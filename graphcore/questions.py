@@ -15,9 +15,9 @@ from graphcore.backends.target import Choice, Program, Target, Values
 from graphcore.backends.targets import NATIVE
 from graphcore.frontend.core.arguments import check_word
 from graphcore.frontend.core.base import type_refusal
-from graphcore.frontend.core.calls import worded_methods
-from graphcore.frontend.core.instead import Listing
+from graphcore.frontend.core.suggestions import Listing
 from graphcore.frontend.core.trees import paths
+from graphcore.frontend.core.wrong_calls import worded_methods
 from graphcore.inspection import Shown, check_bound, debug_print
 from graphcore.ir import Graph, Node
 from graphcore.ir.errors import GraphKeyError
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from graphcore.inspection.kinks import Faults, Kink
     from graphcore.inspection.mismatch import Mismatch
     from graphcore.inspection.profile import Profile
-    from graphcore.inspection.values import Tensors
+    from graphcore.inspection.traced_values import Tensors
     from graphcore.inspection.why import Why
 
 
@@ -240,7 +240,7 @@ class Questions(Listing):
         >>> [value.most for value in values]
         [0.0, 1.0, 3.0]
         """
-        from graphcore.inspection.values import trace
+        from graphcore.inspection.traced_values import trace
 
         named = isinstance(step, Mapping) and all(isinstance(dim, str) for dim in step)
         if step is not None and not named:

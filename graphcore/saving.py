@@ -6,7 +6,7 @@ from os import PathLike
 
 from graphcore.files import archive
 from graphcore.frontend.core.base import type_refusal
-from graphcore.frontend.core.calls import reword_errors
+from graphcore.frontend.core.wrong_calls import reword_errors
 from graphcore.inspection.json_parts import check
 from graphcore.inspection.shown import file_at
 from graphcore.ir.help_text import parameters

@@ -4,9 +4,9 @@ from functools import partial
 from importlib import import_module
 from pkgutil import walk_packages
 
-from .core.calls import word_functions
 from .core.contents import SPACES, describe, names
-from .core.instead import absent
+from .core.suggestions import absent
+from .core.wrong_calls import word_functions
 
 for _found in walk_packages(__path__, f"{__name__}."):
     _module = import_module(_found.name)

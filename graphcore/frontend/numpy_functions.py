@@ -12,10 +12,10 @@ from graphcore.ir.errors import GraphError
 from graphcore.ir.provenance import calling_library
 
 from .core.base import Base, type_refusal
-from .core.calls import tensors
 from .core.contents import SPACES
-from .core.instead import exactly, of_arrays
 from .core.public_calls import public
+from .core.suggestions import exactly, of_arrays
+from .core.wrong_calls import tensors
 
 AXISLESS = frozenset(
     {

@@ -13,9 +13,9 @@ from graphcore.ir.sizes import Size, count
 
 from .core.arguments import Dim, dims_of, require_dims, require_order, whole
 from .core.base import Tensor, wrap
-from .core.calls import worded_methods
-from .core.instead import Listing
 from .core.lift import Operand, single
+from .core.suggestions import Listing
+from .core.wrong_calls import worded_methods
 from .index.indexing import take_along
 from .order.quantiles import first_by_fraction, share_of
 from .order.sorting import argsort

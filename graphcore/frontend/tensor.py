@@ -12,10 +12,10 @@ from graphcore.ir.help_text import parameters
 from . import numpy_functions, statistics
 from .arrange import moves
 from .core.base import Base, brief, type_refusal
-from .core.callbacks import callback
-from .core.calls import worded_methods
-from .core.instead import attribute
 from .core.lift import Operand
+from .core.suggestions import attribute
+from .core.user_functions import callback
+from .core.wrong_calls import worded_methods
 from .index import dropping, slices
 from .index.indexing import getitem, isel, sel
 from .index.updates import At

@@ -16,10 +16,10 @@ from graphcore.ir.provenance import NOWHERE, Origin, described_by
 from graphcore.ops import leaf
 from graphcore.schedule.regions import without_kernels
 
+from .axis_labels import Labels, infer
 from .blame import Blame, Onset, Reading, Trouble, first, nonfinite
 from .causes import cause
 from .interpreter import Array, Interpreter
-from .labels import Labels, infer
 from .text import few, one_line, show_name, show_number
 
 Place = Mapping[str, int]

@@ -21,7 +21,7 @@ from graphcore.ir.provenance import Origin, described_by
 from .blame import Mask, first
 from .check import labels_in, place_of, plain, quoted_code, show_place, show_value
 from .interpreter import Array, Interpreter, Sizes
-from .rules import rule_text
+from .rule_text import rule_text
 
 
 class Part(NamedTuple):

@@ -34,8 +34,8 @@ from graphcore.ir import Graph, Node, Size
 from graphcore.ir.provenance import Origin, described_by
 
 from .ancestry import Link, askers_of
-from .calls import call
 from .network import cost_of
+from .op_text import call
 from .printer import legend, return_line
 from .text import one_line
 from .view import View, bodies, input_names

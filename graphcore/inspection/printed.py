@@ -7,7 +7,7 @@ from typing import NamedTuple
 from graphcore.ir import Graph, Node
 from graphcore.ir.provenance import described_by, state
 
-from .calls import call
+from .op_text import call
 from .text import one_line
 from .view import View, bodies, input_names, stands_inline
 

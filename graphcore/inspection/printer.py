@@ -9,7 +9,7 @@ from typing import NamedTuple
 from graphcore.ir import Graph, Node, Size
 from graphcore.ir.provenance import described_by, state
 
-from .calls import call
+from .op_text import call
 from .text import BOLD, DIM, fold, in_full, one_line, paint
 from .view import View, bodies, input_names
 

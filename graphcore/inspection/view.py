@@ -11,7 +11,7 @@ from graphcore.ir.types import spell_tensor
 from graphcore.ops import control, leaf
 from graphcore.ops.control import LOOPS, Loop
 
-from .labels import Labels, infer
+from .axis_labels import Labels, infer
 from .text import few, show_literal, show_name
 
 MOST_TYPES = 2

@@ -16,7 +16,7 @@ from graphcore.ops import leaf
 
 from .ancestry import Ancestry, Link
 from .printed import PrintedNode, PrintedNodes
-from .rules import rule_text
+from .rule_text import rule_text
 from .text import few, one_line, show_name
 
 LINE = re.compile(r"(.+):(\d+)")

@@ -13,7 +13,7 @@ from graphcore.ir.errors import GraphError
 from graphcore.ops.labels import coordinates_of, is_levels
 
 from .coordinates import PICKED, Source, sources
-from .joins import Join, labelled, override
+from .label_joins import Join, labelled, override
 
 Compute = Callable[..., Sequence[Any]]
 """A compiled program: from the arguments of a call to the positions of elements."""

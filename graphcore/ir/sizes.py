@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from math import gcd
 from typing import Any, NamedTuple, TypeAlias
 
-from .formulas import Number
 from .interning import Interned
 from .names import spell_name
 from .remembered import remembered
+from .size_formulas import Number
 from .size_text import operation, show_unknown, text
 
 

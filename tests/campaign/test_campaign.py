@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import graphcore as gc
-from graphcore.frontend.core.calls import reword_errors
+from graphcore.frontend.core.wrong_calls import reword_errors
 from tests.campaign.calls import Place, good_calls, misfits, places, public
 from tests.campaign.judge import judged, outcome
 from tests.campaign.reasons import reason

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import graphcore as gc
-from graphcore.frontend.core.instead import instead
 from graphcore.frontend.core.other_names import INSTEAD
+from graphcore.frontend.core.suggestions import instead
 
 MODULES = [gc, gc.fft, gc.linalg, gc.optimize, gc.signal, gc.special, gc.tree]
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import graphcore as gc
-from graphcore.frontend.core.instead import INSTEAD, public
+from graphcore.frontend.core.suggestions import INSTEAD, public
 from graphcore.frontend.numpy_functions import AXISLESS
 
 X = gc.tensor("x", {"row": 3, "col": 4})

@@ -202,7 +202,7 @@ def test_a_singular_matrix_outside_a_loop_is_refused_as_ever() -> None:
 
 
 def test_every_op_that_may_raise_is_known() -> None:
-    """One that is added with the trait needs operands that it never refuses: see stopped.py."""
+    """One that is added with the trait needs operands that it never refuses: see `harmless`."""
     named = {op.name for op in OPS.values() if Trait.MAY_RAISE in op.traits}
     assert {op.name for op in OPS.values() if op.dialect == "named"} & named == {
         *("gather", "scatter", "scatter_prod", "scatter_max", "scatter_min", "put"),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from graphcore.inspection.calls import BY_KIND, fallback
+from graphcore.inspection.op_text import BY_KIND, fallback
 from graphcore.ir.axes import AxisKind, Opaque, Pointwise
 from graphcore.ir.node import OPS
 from graphcore.ir.op import Op

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from graphcore.inspection.calls import call
+from graphcore.inspection.op_text import call
 from graphcore.inspection.printer import file_name
 from graphcore.inspection.text import show_literal
 from graphcore.inspection.view import View

@@ -13,7 +13,7 @@ from graphcore.frontend.core.base import Base, Tensor, refusal, type_refusal, wr
 from graphcore.frontend.core.costs import MOST_JOINED
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.index.indexing import isel
-from graphcore.frontend.index.kept import counted_positions
+from graphcore.frontend.index.picked_positions import counted_positions
 from graphcore.frontend.index.slices import amounts, cut
 from graphcore.frontend.pointwise.elementwise import minimum
 from graphcore.frontend.shape.dims import broadcast_to, in_order, join, with_size

@@ -11,7 +11,7 @@ from graphcore.frontend.core import arguments
 from graphcore.frontend.core.arguments import DimPair, SizeLike, Whole
 from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.lift import Operand, single
-from graphcore.frontend.core.precision import default
+from graphcore.frontend.core.preferred_dtype import default
 from graphcore.frontend.create.ranges import iota
 from graphcore.frontend.index.indexing import isel
 from graphcore.frontend.pointwise.casting import astype

@@ -8,10 +8,10 @@ from typing import Any, TypeAlias, overload
 from graphcore.frontend.core import lift
 from graphcore.frontend.core.arguments import as_list
 from graphcore.frontend.core.base import Base, Tensor, refusal, type_refusal, wrap
-from graphcore.frontend.core.callbacks import callback, operand_names
 from graphcore.frontend.core.lift import Operand
 from graphcore.frontend.core.tracing import close, differentiates, traced_operands
 from graphcore.frontend.core.trees import Rebuild, Tree, flatten, paths
+from graphcore.frontend.core.user_functions import callback, operand_names
 from graphcore.frontend.index.indexing import isel
 from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.pointwise.elementwise import equal, logical_not
@@ -28,7 +28,7 @@ from graphcore.ops import control
 from graphcore.ops.leaf import values
 
 from .carries import aligned, side_by_side
-from .stopped import for_members
+from .guarded_members import for_members
 
 __all__ = ["cond", "switch"]
 

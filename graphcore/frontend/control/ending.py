@@ -16,7 +16,7 @@ from graphcore.ir.transform import substitute
 from graphcore.ops import control, elementwise, leaf, named
 from graphcore.ops.control import Loop
 
-from .members import Served, members_of, peeled
+from .batch_members import Served, members_of, peeled
 
 
 def may_not_end(node: Node) -> bool:

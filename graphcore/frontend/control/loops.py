@@ -8,11 +8,11 @@ from typing import Any, TypeVar, overload
 
 from graphcore.frontend.core.arguments import SizeLike, names, size_of
 from graphcore.frontend.core.base import Tensor, refusal, type_refusal, wrap
-from graphcore.frontend.core.callbacks import callback
 from graphcore.frontend.core.costs import CHECKPOINT_LEVELS
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.core.tracing import between_params, close, placeholder
 from graphcore.frontend.core.trees import Tree, flatten, paths
+from graphcore.frontend.core.user_functions import callback
 from graphcore.frontend.create.inputs import constant
 from graphcore.frontend.create.ranges import arange
 from graphcore.frontend.pointwise.casting import astype
@@ -29,7 +29,7 @@ from graphcore.ops.leaf import values
 from graphcore.ops.named.dims import drop
 
 from .carries import Carry
-from .stopped import for_members, guard
+from .guarded_members import for_members, guard
 
 __all__ = ["fori_loop", "map", "scan", "while_loop"]
 

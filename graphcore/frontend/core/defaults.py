@@ -12,7 +12,7 @@ from graphcore.ir.help_text import parameters
 
 from .arguments import dtype_of
 from .base import type_refusal
-from .precision import state
+from .preferred_dtype import state
 
 __all__ = ["default_dtype"]
 

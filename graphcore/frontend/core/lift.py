@@ -17,14 +17,14 @@ import numpy.typing as npt
 from graphcore.ir import BOOL, INT, DType, Expression, Graph, Literal, Node, Op, TensorType
 from graphcore.ir.dtypes import as_dtype, float_for, real_of
 from graphcore.ir.errors import DATES, GraphError, GraphTypeError, GraphValueError
-from graphcore.ir.formulas import Formula
 from graphcore.ir.node import NO_ATTRS, OPS, Attrs
 from graphcore.ir.provenance import calling_library, public_call
+from graphcore.ir.size_formulas import Formula
 from graphcore.ops import autodiff, elementwise, leaf
 from graphcore.ops.labels import differing_dim, labels_of
 
 from .base import Base, Tensor, brief, refusal, type_refusal, wrap
-from .precision import preferred_dtype
+from .preferred_dtype import preferred_dtype
 from .unnamed import warn_of_pairs
 from .weak import Call, NumberKind, any_weak, kind_of, mark, mark_cast
 

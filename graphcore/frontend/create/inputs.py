@@ -11,13 +11,13 @@ from graphcore.frontend.core import lift
 from graphcore.frontend.core.arguments import SizeLike, dims_sizes, made_dtype, names
 from graphcore.frontend.core.base import Base, Tensor, refusal, type_refusal, wrap
 from graphcore.frontend.core.lift import Labelled, Operand
-from graphcore.frontend.core.precision import default, of_numbers
+from graphcore.frontend.core.preferred_dtype import default, of_numbers
 from graphcore.frontend.core.trees import T, flatten
 from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.shape.dims import full_of
 from graphcore.ir import Expression
-from graphcore.ir.formulas import Formula
 from graphcore.ir.help_text import parameters
+from graphcore.ir.size_formulas import Formula
 from graphcore.ir.structures import leaves
 from graphcore.ops import leaf
 

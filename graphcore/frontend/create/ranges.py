@@ -14,7 +14,7 @@ from graphcore.frontend.core import arguments
 from graphcore.frontend.core.arguments import SizeLike, Whole
 from graphcore.frontend.core.base import Base, Tensor, brief, refusal, type_refusal, wrap
 from graphcore.frontend.core.lift import Operand, array, common, promote, single
-from graphcore.frontend.core.precision import default, of_numbers
+from graphcore.frontend.core.preferred_dtype import default, of_numbers
 from graphcore.frontend.core.values_as_sizes import value_of
 from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.pointwise.elementwise import equal, floor, power

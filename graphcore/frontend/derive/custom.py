@@ -8,9 +8,9 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 from graphcore.frontend.control.carries import aligned
 from graphcore.frontend.core.base import refusal, type_refusal, wrap
-from graphcore.frontend.core.callbacks import callback, operand_names, require_function
 from graphcore.frontend.core.tracing import close, placeholder, traced_operands, varying
 from graphcore.frontend.core.trees import Tree, flatten, paths
+from graphcore.frontend.core.user_functions import callback, operand_names, require_function
 from graphcore.ir import Graph, Node, toposort
 from graphcore.ir.dtypes import differentiable
 from graphcore.ir.help_text import parameters

@@ -9,10 +9,10 @@ from typing import Literal
 from graphcore.analysis.paths import between, of_floats, refuse_unknown
 from graphcore.frontend.core.arguments import check_word, names, order_set
 from graphcore.frontend.core.base import Tensor, refusal, type_refusal, wrap
-from graphcore.frontend.core.calls import for_function
 from graphcore.frontend.core.lift import describe, is_function, single
 from graphcore.frontend.core.tracing import dependents
 from graphcore.frontend.core.trees import T, Tree, flatten
+from graphcore.frontend.core.wrong_calls import for_function
 from graphcore.ir import Hidden, Node, Size, full_like, reached, toposort
 from graphcore.ir.dtypes import differentiable
 from graphcore.ir.errors import GraphError, GraphTypeError

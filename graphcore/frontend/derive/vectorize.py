@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 
 from graphcore.frontend.control.branches import one_of
-from graphcore.frontend.control.stopped import for_members
+from graphcore.frontend.control.guarded_members import for_members
 from graphcore.frontend.core.arguments import mapping
 from graphcore.frontend.core.base import Base, Tensor, brief, refusal, type_refusal, wrap
 from graphcore.frontend.core.trees import T, flatten

@@ -22,7 +22,7 @@ from graphcore.ir.provenance import calling_library
 from graphcore.ir.sizes import lower_bound, maximum, minimum, same, upper_bound
 from graphcore.ops import elementwise, leaf, named
 
-from .kept import element_positions, true_positions
+from .picked_positions import element_positions, true_positions
 
 __all__ = [
     "isel",

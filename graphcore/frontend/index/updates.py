@@ -10,9 +10,9 @@ import numpy as np
 
 from graphcore.frontend.core.arguments import names, present
 from graphcore.frontend.core.base import Base, Tensor, refusal, type_refusal, wrap
-from graphcore.frontend.core.calls import worded_methods
-from graphcore.frontend.core.instead import Listing
 from graphcore.frontend.core.lift import Operand, common, keep_checks_of
+from graphcore.frontend.core.suggestions import Listing
+from graphcore.frontend.core.wrong_calls import worded_methods
 from graphcore.frontend.pointwise import elementwise as e
 from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.pointwise.formulas import keep_where
@@ -23,7 +23,7 @@ from graphcore.ir.sizes import same
 from graphcore.ops import elementwise, leaf, named
 
 from .indexing import by_name, isel, pick, selection
-from .kept import kept_size
+from .picked_positions import kept_size
 
 
 class At(Listing):

@@ -2,7 +2,7 @@
 
 from .building import *
 from .factors import *
-from .functions import *
+from .matrix_functions import *
 from .numbers import *
 from .products import *
 from .solving import *

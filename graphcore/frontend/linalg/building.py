@@ -21,7 +21,7 @@ from graphcore.frontend.window.padding import pad
 from graphcore.ir.help_text import parameters
 from graphcore.ir.names import Hidden, all_apart, apart
 
-from .matrices import MATRICES, ROW_COL, swap_dims
+from .matrix_arguments import MATRICES, ROW_COL, swap_dims
 
 __all__ = [
     "block_diag",

@@ -13,7 +13,15 @@ from graphcore.frontend.shape.dims import transpose
 from graphcore.ir.help_text import fields, parameters
 from graphcore.ops.named import matrices
 
-from .matrices import MATRICES, ROW_COL, SQUARE, floats, matrix_to_matrix, of_matrix, swap_dims
+from .matrix_arguments import (
+    MATRICES,
+    ROW_COL,
+    SQUARE,
+    floats,
+    matrix_to_matrix,
+    of_matrix,
+    swap_dims,
+)
 
 __all__ = [
     "cholesky",

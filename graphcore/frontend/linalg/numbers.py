@@ -20,7 +20,7 @@ from graphcore.ir.sizes import maximum
 from graphcore.ops.named import matrices
 
 from .factors import svdvals
-from .matrices import MATRICES, ROW_COL, SQUARE, floats, of_matrix
+from .matrix_arguments import MATRICES, ROW_COL, SQUARE, floats, of_matrix
 
 __all__ = [
     "det",

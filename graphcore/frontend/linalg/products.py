@@ -15,7 +15,7 @@ from graphcore.ir.help_text import parameters
 from graphcore.ir.names import hidden_names
 from graphcore.ir.sizes import same
 
-from .matrices import ROW_COL
+from .matrix_arguments import ROW_COL
 
 __all__ = ["apply", "congruence"]
 

@@ -22,7 +22,7 @@ from graphcore.ir.help_text import parameters
 from graphcore.ops import elementwise, leaf, named
 from graphcore.ops.named import matrices
 
-from .matrices import MATRICES, ROW_COL, SQUARE, floats
+from .matrix_arguments import MATRICES, ROW_COL, SQUARE, floats
 
 __all__ = [
     "cho_solve",

@@ -13,7 +13,7 @@ from graphcore.frontend.pointwise.elementwise import equal, less_equal
 from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.reduce.reductions import sum
 from graphcore.frontend.reduce.segments import checked_numbers
-from graphcore.frontend.special.functions import expit, ndtr
+from graphcore.frontend.special.elementwise import expit, ndtr
 from graphcore.frontend.special.softmaxes import log_softmax
 from graphcore.ir.help_text import parameters
 

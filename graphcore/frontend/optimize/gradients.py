@@ -11,7 +11,7 @@ from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.reduce.masking import root
 from graphcore.ir.help_text import parameters
 
-from .groups import like
+from .params import like
 from .rates import Real, check
 
 __all__ = ["clip_by_global_norm", "global_norm"]

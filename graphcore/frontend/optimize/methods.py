@@ -24,7 +24,7 @@ from graphcore.ir.dtypes import real_of
 from graphcore.ir.errors import GraphAttributeError
 from graphcore.ir.help_text import attributes, fields, parameters
 
-from .groups import check_mask, check_rates, like, of_arrays, of_each, rates_of, tensors
+from .params import check_mask, check_rates, like, of_arrays, of_each, rates_of, tensors
 from .rates import Real, Schedule, check
 
 __all__ = [

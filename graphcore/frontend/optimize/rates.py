@@ -9,9 +9,9 @@ from typing import TypeAlias
 import numpy as np
 
 from graphcore.frontend.core.base import Tensor, refusal, wrap
-from graphcore.frontend.core.callbacks import callback
 from graphcore.frontend.core.lift import Operand, single
-from graphcore.frontend.core.precision import default
+from graphcore.frontend.core.preferred_dtype import default
+from graphcore.frontend.core.user_functions import callback
 from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.pointwise.elementwise import cos, minimum
 from graphcore.ir.help_text import parameters

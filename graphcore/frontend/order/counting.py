@@ -16,7 +16,7 @@ from graphcore.frontend.core.values_as_sizes import value_of
 from graphcore.frontend.create.inputs import constant
 from graphcore.frontend.create.ranges import arange, linspace
 from graphcore.frontend.index.indexing import isel
-from graphcore.frontend.index.kept import is_computed, kept_size, merge_dims
+from graphcore.frontend.index.picked_positions import is_computed, kept_size, merge_dims
 from graphcore.frontend.pointwise.casting import as_float, astype
 from graphcore.frontend.pointwise.elementwise import equal, isnan, not_equal
 from graphcore.frontend.pointwise.formulas import where

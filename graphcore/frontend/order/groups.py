@@ -10,10 +10,10 @@ import numpy as np
 
 from graphcore.frontend.core.arguments import Dim, SizeLike, require_dims, size_of, whole
 from graphcore.frontend.core.base import Base, Tensor, refusal, type_refusal, wrap
-from graphcore.frontend.core.callbacks import callback
-from graphcore.frontend.core.calls import worded_methods
-from graphcore.frontend.core.instead import Listing
 from graphcore.frontend.core.lift import Operand, as_array, check_dims, is_labelled, single
+from graphcore.frontend.core.suggestions import Listing
+from graphcore.frontend.core.user_functions import callback
+from graphcore.frontend.core.wrong_calls import worded_methods
 from graphcore.frontend.create.inputs import ones
 from graphcore.frontend.index.indexing import isel
 from graphcore.frontend.pointwise.casting import as_float, astype

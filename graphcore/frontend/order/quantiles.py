@@ -13,7 +13,7 @@ from graphcore.frontend.core.arguments import Dim, check_word, require_dims, req
 from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
 from graphcore.frontend.core.lift import Operand, array, as_array
 from graphcore.frontend.index.indexing import isel
-from graphcore.frontend.index.kept import merge_dims
+from graphcore.frontend.index.picked_positions import merge_dims
 from graphcore.frontend.pointwise.casting import as_float, astype
 from graphcore.frontend.pointwise.elementwise import ceil, equal, floor, maximum, minimum, rint
 from graphcore.frontend.pointwise.formulas import where as choose

@@ -11,7 +11,7 @@ from graphcore.frontend.core import arguments
 from graphcore.frontend.core.arguments import Dim, SizeLike
 from graphcore.frontend.core.base import Base, Tensor, brief, refusal, wrap
 from graphcore.frontend.core.lift import Operand, array, as_array, common, single
-from graphcore.frontend.index.kept import element_positions
+from graphcore.frontend.index.picked_positions import element_positions
 from graphcore.frontend.pointwise.elementwise import not_equal
 from graphcore.frontend.pointwise.formulas import where
 from graphcore.frontend.shape.dims import transpose

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 from graphcore.frontend.core.arguments import as_list
 from graphcore.frontend.core.base import Base, Tensor, refusal, wrap
-from graphcore.frontend.core.callbacks import callback
 from graphcore.frontend.core.lift import Operand, single
+from graphcore.frontend.core.user_functions import callback
 from graphcore.ir.help_text import parameters
 
 from .formulas import where

@@ -12,7 +12,7 @@ from graphcore.frontend.core.arguments import Dim, SizeLike
 from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.costs import fast_transform_size
 from graphcore.frontend.core.lift import Operand, common, single
-from graphcore.frontend.core.precision import default
+from graphcore.frontend.core.preferred_dtype import default
 from graphcore.frontend.create.inputs import ones_like
 from graphcore.frontend.create.ranges import arange
 from graphcore.frontend.fft import fftn, ifftn, irfftn, rfftn

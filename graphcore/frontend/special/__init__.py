@@ -1,5 +1,5 @@
 """`gc.special`: special functions under SciPy's names, and the softmax family over dims."""
 
+from .elementwise import *
 from .formulas import *
-from .functions import *
 from .softmaxes import *

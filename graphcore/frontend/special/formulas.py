@@ -13,7 +13,7 @@ from graphcore.frontend.pointwise.formulas import two_operands, where
 from graphcore.ir.help_text import parameters
 from graphcore.ops import special as ops
 
-from .functions import digamma, gammaln, softplus, zeta
+from .elementwise import digamma, gammaln, softplus, zeta
 
 __all__ = [
     "expn",

@@ -9,7 +9,7 @@ import numpy as np
 
 from graphcore.frontend.core.arguments import as_list
 from graphcore.frontend.core.base import Base, brief, refusal, type_refusal
-from graphcore.frontend.core.callbacks import callback, require_function
+from graphcore.frontend.core.user_functions import callback, require_function
 from graphcore.ir import structures
 from graphcore.ir.help_text import parameters
 from graphcore.ir.structures import Branch, Registered

@@ -10,11 +10,11 @@ from typing import Any, Literal
 from graphcore.frontend.core import arguments
 from graphcore.frontend.core.arguments import SizeLike
 from graphcore.frontend.core.base import Tensor, brief, refusal, type_refusal, wrap
-from graphcore.frontend.core.callbacks import callback
-from graphcore.frontend.core.calls import keyword_cure, worded_methods
-from graphcore.frontend.core.instead import Listing
 from graphcore.frontend.core.lift import Operand, single
 from graphcore.frontend.core.public_calls import MAKERS, argument
+from graphcore.frontend.core.suggestions import Listing
+from graphcore.frontend.core.user_functions import callback
+from graphcore.frontend.core.wrong_calls import keyword_cure, worded_methods
 from graphcore.frontend.create.inputs import ones
 from graphcore.frontend.index.indexing import isel
 from graphcore.frontend.index.slices import cut

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .base import brief, type_refusal
-from .calls import was_entered
+from .wrong_calls import was_entered
 
 UNKNOWN = "(...)"
 """The parameters of a function that has no signature."""

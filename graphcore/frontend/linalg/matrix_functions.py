@@ -19,7 +19,7 @@ from graphcore.ir.sizes import minimum, same
 from graphcore.ops.named import matrices
 
 from .factors import svd
-from .matrices import MATRICES, ROW_COL, SQUARE, floats, matrix_to_matrix
+from .matrix_arguments import MATRICES, ROW_COL, SQUARE, floats, matrix_to_matrix
 from .solving import inv
 
 __all__ = [

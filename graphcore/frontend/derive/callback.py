@@ -8,8 +8,8 @@ from typing import Any
 
 from graphcore.frontend.core.arguments import names
 from graphcore.frontend.core.base import Base, refusal, wrap
-from graphcore.frontend.core.callbacks import require_function
 from graphcore.frontend.core.trees import Tree, flatten, paths
+from graphcore.frontend.core.user_functions import require_function
 from graphcore.frontend.shape.dims import transpose
 from graphcore.ir.help_text import parameters
 from graphcore.ops import outside

@@ -23,8 +23,8 @@ from graphcore.ops.leaf import values
 from graphcore.ops.named import matrices
 from graphcore.ops.outside import Calls
 
+from .batch_members import Dims, Served, join_dims, member_dims, of_operands, of_params, through
 from .ending import ended_by, may_not_end
-from .members import Dims, Served, join_dims, member_dims, of_operands, of_params, through
 
 # ---- members of a batch
 

@@ -13,7 +13,7 @@ from graphcore.ops import autodiff, elementwise, leaf, linalg, named, tensor
 from graphcore.ops.named import matrices as by_name
 from graphcore.ops.outside import Calls
 
-from .labels import Labels
+from .axis_labels import Labels
 from .text import few, show, show_literal, show_name
 from .view import View
 
