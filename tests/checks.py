@@ -216,7 +216,7 @@ def checked() -> Iterator[None]:
         changed.enter_context(mock.patch.object(llvm_kernels, "MADE", WeakValueDictionary()))
         changed.enter_context(mock.patch.object(llvm_kernels, "RECENT", machine.Recent()))
         for each in ROUTINES:
-            own = machine.once(each.code.__wrapped__)
+            own = machine.cached(each.code.__wrapped__)
             KEPT.append(own)
             changed.enter_context(mock.patch.object(each, "code", own))
         yield

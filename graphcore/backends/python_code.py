@@ -7,7 +7,7 @@ import weakref
 from functools import lru_cache
 from itertools import count
 
-serial = count(1)
+_file_numbers = count(1)
 KEPT = 64
 """The number of texts whose code is kept for programs that are compiled again, the last ones.
 
@@ -20,7 +20,7 @@ class PythonCode:
     """The code of a text under a file name of its own, whose lines tracebacks show."""
 
     def __init__(self, text: str) -> None:
-        self.file = f"<graphcore {next(serial)}>"
+        self.file = f"<graphcore {next(_file_numbers)}>"
         self.code = compile(text, self.file, "exec")
         lines = text.splitlines(keepends=True)
         linecache.cache[self.file] = (len(text), None, lines, self.file)

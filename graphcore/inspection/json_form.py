@@ -45,7 +45,7 @@ from graphcore.ir import Expression, Graph, Literal, Node, Op, TensorType, Tuple
 from graphcore.ir.errors import GraphError, GraphTypeError, GraphValueError
 from graphcore.ir.node import OPS, Attrs
 from graphcore.ir.op import RENAMED
-from graphcore.ir.provenance import Origin, basename, described_by, inheriting, state
+from graphcore.ir.provenance import Origin, basename, described_by, inheriting, thread_state
 from graphcore.ir.trace import Trace
 from graphcore.ops import leaf
 
@@ -93,7 +93,7 @@ class Writing:
 
     def document(self, graph: Graph) -> dict[str, Any]:
         """The whole."""
-        with described_by(graph.trace or state.trace):
+        with described_by(graph.trace or thread_state.trace):
             self.graph(graph, graph.trace is not None)
         return {"format": FORMAT, "version": VERSION, **self.rows}
 

@@ -10,7 +10,7 @@ import networkx as nx
 from graphcore.analysis.cost import Cost, bytes_of, cost, elements
 from graphcore.ir import Graph, Node, TensorType
 from graphcore.ir.digests import digests
-from graphcore.ir.provenance import described_by, state
+from graphcore.ir.provenance import described_by, thread_state
 
 from .printed import PrintedNodes
 
@@ -25,7 +25,7 @@ def export_graph(graph: Graph, ids: Mapping[Node, str], nodes: PrintedNodes) -> 
     made = nx.MultiDiGraph(
         params=[ids[x] for x in graph.params], outputs=[ids[x] for x in graph.outputs]
     )
-    with described_by(graph.trace or state.trace):
+    with described_by(graph.trace or thread_state.trace):
         for node in graph.nodes():
             made.add_node(ids[node], **facts(node, ids, nodes))
             for at, x in enumerate(node.inputs):

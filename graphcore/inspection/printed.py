@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from graphcore.ir import Graph, Node
-from graphcore.ir.provenance import described_by, state
+from graphcore.ir.provenance import described_by, thread_state
 
 from .op_text import call
 from .text import one_line
@@ -35,7 +35,7 @@ class PrintedNodes:
     def __init__(self, graph: Graph) -> None:
         self.named: dict[str, PrintedNode] = {}
         self.of: dict[Node, PrintedNode] = {}
-        with described_by(graph.trace or state.trace):
+        with described_by(graph.trace or thread_state.trace):
             self.enter(graph, {}, "")
 
     def enter(self, graph: Graph, names: dict[Node, str], way: str) -> None:

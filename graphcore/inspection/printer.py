@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from graphcore.ir import Graph, Node, Size
-from graphcore.ir.provenance import described_by, state
+from graphcore.ir.provenance import described_by, thread_state
 
 from .op_text import call
 from .text import BOLD, DIM, fold, in_full, one_line, paint
@@ -47,7 +47,7 @@ def format_graph(
     characters. `note` is the text of a further column for a node.
     """
     sizes: dict[Size, str] = {}
-    with described_by(graph.trace or state.trace), in_full(limit is None):
+    with described_by(graph.trace or thread_state.trace), in_full(limit is None):
         blocks = graph_lines(graph, {}, sizes, color=color, limit=limit, note=note)
         lines = [line for block in blocks for line in block.split("\n")]
         most = None if limit is None else BODIES * max(limit, 1)

@@ -17,7 +17,7 @@ from .provenance import (
     built_before,
     described_by,
     inheriting,
-    state,
+    thread_state,
 )
 from .sizes import Expression
 from .trace import Trace
@@ -188,7 +188,7 @@ class Graph:
         """
         number: dict[Node, int] = {}
         rows: list[Row] = []
-        with described_by(self.trace or state.trace):
+        with described_by(self.trace or thread_state.trace):
             for node in self.nodes():
                 number[node] = len(rows)
                 inputs = tuple(number[x] for x in node.inputs)

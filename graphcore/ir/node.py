@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from .errors import GraphError, GraphTypeError, GraphValueError, Refusal, require
 from .interning import Interned
 from .name_text import escape, show_dim
-from .provenance import NOWHERE, Build, Origin, built_again, current_line, public_call, state
+from .provenance import NOWHERE, Build, Origin, built_again, current_line, public_call, thread_state
 from .remembered import Remembered
 from .size_text import show_unknown
 from .sizes import Size, lower_bound, same
@@ -147,11 +147,11 @@ class Node(Unfrozen):
             node.builds = ()
             node.__class__ = cls
             node = _interned.add(key, node)
-        sources = state.sources
+        sources = thread_state.sources
         if sources is None:
             set_builds(node, built_again(node.builds))
         elif node not in sources:
-            sources[node] = state.source
+            sources[node] = thread_state.source
         return note(node) if _records else node
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -165,8 +165,8 @@ class Node(Unfrozen):
     @property
     def origin(self) -> Origin:
         """The user's line: in the compilation that nodes are described by, else the last one."""
-        if state.trace is not None:
-            origin: Origin = state.trace.origin(self)
+        if thread_state.trace is not None:
+            origin: Origin = thread_state.trace.origin(self)
             return origin
         return self.last_line
 
@@ -179,8 +179,8 @@ class Node(Unfrozen):
     def labels(self) -> tuple[str | None, ...] | None:
         """The dims of its axes, or those they had before lowering; None if that is not known."""
         dims: tuple[str, ...] | None = self.type.dims
-        if dims is None and state.trace is not None:
-            found: tuple[str | None, ...] | None = state.trace.labels.get(self)
+        if dims is None and thread_state.trace is not None:
+            found: tuple[str | None, ...] | None = thread_state.trace.labels.get(self)
             return found
         return dims
 
@@ -200,8 +200,8 @@ class Node(Unfrozen):
 
     def label(self, labels: tuple[str | None, ...] | None) -> Node:
         """The node itself, its axes labelled in the compilation unless they were."""
-        if labels is not None and state.trace is not None:
-            state.trace.labels.setdefault(self, labels)
+        if labels is not None and thread_state.trace is not None:
+            thread_state.trace.labels.setdefault(self, labels)
         return self
 
     def with_inputs(self, *inputs: Node) -> Node:

@@ -125,7 +125,7 @@ class State(threading.local):
     source: Any = None
 
 
-state = State()
+thread_state = State()
 
 
 class Asked(NamedTuple):
@@ -145,7 +145,7 @@ def line_of(source: Any) -> Origin:
 
 def current_line() -> Origin:
     """The line of a node built now: that of the node being rewritten, else the user's."""
-    return user_line() if state.source is None else line_of(state.source)
+    return user_line() if thread_state.source is None else line_of(thread_state.source)
 
 
 class Build(NamedTuple):
@@ -156,14 +156,14 @@ class Build(NamedTuple):
     origin: Origin
 
 
-serial = count(1)
+_build_numbers = count(1)
 REMEMBERED = 16
 """The number of changes of the line that builds a node which are remembered, the last ones."""
 
 
 def built_again(builds: tuple[Build, ...]) -> tuple[Build, ...]:
     """The builds of a node, and the one that is happening now."""
-    number, origin = next(serial), current_line()
+    number, origin = next(_build_numbers), current_line()
     if builds and builds[-1].origin == origin:
         return *builds[:-1], Build(builds[-1].first, number, origin)
     return *builds[1 - REMEMBERED :], Build(number, number, origin)
@@ -301,7 +301,7 @@ def inherit(source: Any) -> Any:
     Returns the source that held before, to be put back. A plain function, as it runs once a node
     and rule.
     """
-    before, state.source = state.source, source
+    before, thread_state.source = thread_state.source, source
     return before
 
 
@@ -321,9 +321,9 @@ def described_by(trace: Any) -> Iterator[None]:
 
     Nodes built in it are no part of that compilation.
     """
-    before = state.trace, state.sources
-    state.trace, state.sources = trace, None
+    before = thread_state.trace, thread_state.sources
+    thread_state.trace, thread_state.sources = trace, None
     try:
         yield
     finally:
-        state.trace, state.sources = before
+        thread_state.trace, thread_state.sources = before

@@ -13,7 +13,7 @@ from graphcore.ir.help_text import attributes
 
 from .help_text import fields
 from .node import Node
-from .provenance import NOWHERE, Asked, Origin, basename, is_ours, state
+from .provenance import NOWHERE, Asked, Origin, basename, is_ours, thread_state
 
 Rule = Callable[..., Any]
 Given = frozenset[tuple[str | None, Node, Any]]
@@ -144,7 +144,7 @@ class Trace:
 
 def current_trace() -> Trace:
     """The trace that this thread is writing; outside of a compilation a new one."""
-    trace: Trace = Trace() if state.sources is None else state.trace
+    trace: Trace = Trace() if thread_state.sources is None else thread_state.trace
     return trace
 
 
@@ -153,18 +153,18 @@ _outside: dict[object, WeakKeyDictionary[Node, Any]] = {}
 
 def known_facts(subject: object) -> MutableMapping[Node, Any]:
     """The facts found about nodes: in this compilation, or outside while they are used."""
-    if state.sources is None:
+    if thread_state.sources is None:
         return _outside.setdefault(subject, WeakKeyDictionary())
-    known: dict[Node, Any] = state.trace.known.setdefault(subject, {})
+    known: dict[Node, Any] = thread_state.trace.known.setdefault(subject, {})
     return known
 
 
 @contextmanager
 def tracing(trace: Trace) -> Iterator[Trace]:
     """Enter in a trace all nodes and rewrites that this thread makes in this block."""
-    before = state.trace, state.sources, state.source
-    state.trace, state.sources, state.source = trace, trace.sources, None
+    before = thread_state.trace, thread_state.sources, thread_state.source
+    thread_state.trace, thread_state.sources, thread_state.source = trace, trace.sources, None
     try:
         yield trace
     finally:
-        state.trace, state.sources, state.source = before
+        thread_state.trace, thread_state.sources, thread_state.source = before

@@ -22,7 +22,7 @@ from .graph import WITH_BODIES, Graph, with_bodies
 from .help_text import parameters
 from .node import Attrs, Node, inputs_of, toposort
 from .op import Op
-from .provenance import described_by, inherit, is_ours, state
+from .provenance import described_by, inherit, is_ours, thread_state
 from .sizes import Expression, Size
 from .sizes import substitute as replaced
 from .trace import Record, Rule, Trace, current_trace, rule_name, tracing
@@ -71,7 +71,7 @@ def transform(
         If a rule changes a type, or if the forms of a node do not come to rest; the error names the
         rules.
     """
-    if state.trace is None:
+    if thread_state.trace is None:
         within: dict[str, Any] = {"at": at, "bodies": bodies, "operands": operands, "done": done}
         if (stage := graph.trace) is None:
             with described_by(Trace(graph.lines())):
@@ -82,8 +82,8 @@ def transform(
             made = transform(graph, visit, **within, settle=settle)
         return graph if made is graph else Graph(made.params, made.outputs, trace)
     done = {} if done is None else done
-    trace, before = current_trace(), state.source
-    form = former(trace, visit, at, bodies, settle)
+    trace, before = current_trace(), thread_state.source
+    form = rewriter(trace, visit, at, bodies, settle)
     roots = (*graph.params, *graph.outputs)
     try:
         if operands is None:
@@ -105,7 +105,7 @@ def transform(
     return graph if rebuilt == graph else rebuilt
 
 
-def former(
+def rewriter(
     trace: Trace,
     visit: Visit,
     at: Container[Op] | None,
@@ -117,7 +117,7 @@ def former(
     Where forms settle this is the next step towards that node.
     """
     records, labels, moves = trace.records, trace.labels, trace.moves[-1]
-    before, sources = state.source, trace.sources
+    before, sources = thread_state.source, trace.sources
     nested = before is not None
 
     def form(node: Node, inputs: tuple[Node, ...]) -> Node:
@@ -127,7 +127,7 @@ def former(
         asked = at is None or op in at
         if not changed and not asked and (bodies is None or op.dialect not in WITH_BODIES):
             return node
-        state.source = node
+        thread_state.source = node
         if changed and settle:
             new = Node(op, inputs, node.attrs)
         elif asked and (made := visit(node, inputs)) is not None:

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple, TypeAlias
 from graphcore.ir import Graph, Node, Op
 from graphcore.ir.axes import AxisKind
 from graphcore.ir.errors import GraphError, GraphTypeError
-from graphcore.ir.provenance import basename, state, user_line
+from graphcore.ir.provenance import basename, thread_state, user_line
 from graphcore.ir.trace import current_trace, rule_name, without_modules
-from graphcore.ir.transform import former, settle_node, transform
+from graphcore.ir.transform import rewriter, settle_node, transform
 
 from .pattern import Pattern
 
@@ -74,7 +74,7 @@ def simplifier(rules: RuleSet, stays: frozenset[Op] = frozenset()) -> Callable[[
     if stays:
         built = trace.known.setdefault("normal forms of nodes built", {})
         normal = built.setdefault((rules, stays), {x: y for x, y in normal.items() if x is y})
-    step = former(trace, rules.step, None, bodies, True)
+    step = rewriter(trace, rules.step, None, bodies, True)
 
     def form(node: Node, inputs: tuple[Node, ...]) -> Node:
         return node if node.op in stays else step(node, inputs)
@@ -82,9 +82,9 @@ def simplifier(rules: RuleSet, stays: frozenset[Op] = frozenset()) -> Callable[[
     def normal_form(node: Node) -> Node:
         if node in normal:
             return normal[node]
-        before = state.source
+        before = thread_state.source
         found = settle_node(node, form, normal, trace)
-        state.source = before
+        thread_state.source = before
         return found
 
     return normal_form

@@ -11,7 +11,7 @@ from graphcore.ir import Graph, Node, Op, Rule, Trait, TupleType, full_like
 from graphcore.ir.dtypes import differentiable
 from graphcore.ir.errors import GraphTypeError, UnsettledError
 from graphcore.ir.graph import with_bodies
-from graphcore.ir.provenance import Asked, inherit, state
+from graphcore.ir.provenance import Asked, inherit, thread_state
 from graphcore.ir.trace import Record, current_trace
 from graphcore.ir.transform import substitute, transform
 from graphcore.ops import autodiff, control, elementwise, leaf, tensor
@@ -31,7 +31,7 @@ def pull_back(ys: Sequence[Node], wrt: Sequence[Node], cts: Sequence[Node]) -> l
     """The cotangent of each `wrt`: from the results down, every use of a value adds its share."""
     path = between(ys, wrt)
     total: dict[Node, Node] = {}
-    asked, records = state.source, current_trace().records
+    asked, records = thread_state.source, current_trace().records
     tidied = simplifier(tidy, frozenset({autodiff.barrier}))
     for y, ct in zip(ys, cts, strict=True):
         if y in path:
@@ -187,7 +187,7 @@ def several_cotangents(
     return CONTROL[node.op].pullback(node, cts, [x in path for x in node.inputs])
 
 
-serial = count(1)
+_marks = count(1)
 
 
 def placeholder(like: Node) -> Node:
@@ -195,7 +195,7 @@ def placeholder(like: Node) -> Node:
 
     It equals no other node, and is no 0, which might stand for a value left out.
     """
-    return autodiff.barrier(full_like(like, 1), mark=-next(serial))
+    return autodiff.barrier(full_like(like, 1), mark=-next(_marks))
 
 
 def input_cotangents(
@@ -248,7 +248,7 @@ def push_forward(ys: Sequence[Node], wrt: Sequence[Node], tangents: Sequence[Nod
     for x, t in zip(wrt, tangents, strict=True):
         t = with_barrier(t)
         tangent[x] = tangent[x] + t if x in tangent else t
-    asked, records = state.source, current_trace().records
+    asked, records = thread_state.source, current_trace().records
     path = between(ys, wrt)
     if any(node.op is autodiff.kinked_tangent for node in path):
         return push_by_pulling(ys, wrt, tangents)

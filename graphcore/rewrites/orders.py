@@ -46,12 +46,12 @@ OPERANDS = 5
 
 def join_contractions(graph: Graph) -> Graph:
     """The graph whose contractions take in others, again and again, where that costs less."""
-    while (new := once(graph)) is not graph:
+    while (new := join_one_level(graph)) is not graph:
         graph = new
     return graph
 
 
-def once(graph: Graph) -> Graph:
+def join_one_level(graph: Graph) -> Graph:
     """The graph in which each contraction has taken in at most one other."""
     nodes = graph.nodes()
     found = [x for x in nodes if x.op in RULES and any(y.op is einsum for y in x.inputs)]

@@ -221,7 +221,7 @@ PARTS_OF_OTHERS = (
     *("llvm_kernels.reductions FOLDS", "llvm_kernels.reductions REDUCTIONS"),
     *("llvm_kernels.routines ALONE", "llvm_kernels.running RUNNING"),
     "llvm_kernels.sorting SORTING",
-    *("llvm_kernels.lu ROUTINES", "llvm_kernels.matrices ROUTINES"),
+    *("llvm_kernels.lu ROUTINES", "llvm_kernels.lapack ROUTINES"),
     *("llvm_kernels.receiving COMBINED", "llvm_kernels.running COMBINED"),
     "llvm_kernels.loops CONTROL",
     *("meaning.tensors TENSORS", "meaning.matrices MATRICES", "meaning.matrices NUMPYS"),

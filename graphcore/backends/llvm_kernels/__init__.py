@@ -167,7 +167,7 @@ def machine_code(graph: Graph, unknowns: tuple[str, ...]) -> Machine:
     if (made := MADE.get((graph, unknowns))) is None:
         ir, program = written(graph, unknowns)
         slots = [*map(type, program.slots)]
-        patient = machine.once(lambda: patient_code(graph, unknowns, slots))
+        patient = machine.cached(lambda: patient_code(graph, unknowns, slots))
         made = machine_of(graph, unknowns, program, stages(ir), patient)
         MADE[graph, unknowns] = made
     return made

@@ -23,7 +23,7 @@ from .arithmetic import literal
 from .builder import BITS, FALSE, TRUE, WIDTH, Builder, Value, integer
 from .elementary import compiled, module
 from .folds import rounding
-from .machine import Code, levels, once
+from .machine import Code, cached, levels
 from .places import Places
 from .squares import transposed
 
@@ -57,7 +57,7 @@ PAGE_BY_PAGE = '"probe-stack"="inline-asm"'
 """How the stack is taken: a full one ends at the page that guards it, and not behind that."""
 
 
-@once
+@cached
 def code(kind: str) -> Code:
     """The machine code of the routine for values of a kind."""
     return compiled(Dense(kind, levels()[0]).text(), "dense")

@@ -18,7 +18,7 @@ from typing import TypeAlias
 from . import storing
 from .builder import Builder, Value, type_of
 from .loop_text import WEIGHTS
-from .machine import ATTRIBUTES, NONE, WITH_CARE, Code, levels, once, to_object
+from .machine import ATTRIBUTES, NONE, WITH_CARE, Code, cached, levels, to_object
 from .maths import (
     angles,
     division,
@@ -95,7 +95,7 @@ def arity(name: str) -> int:
     return len(inspect.signature(FUNCTIONS[name]).parameters) - 1
 
 
-@once
+@cached
 def function(full: str, level: str, effort: int) -> Code:
     """The machine code of a function."""
     text = define(full)

@@ -381,7 +381,7 @@ def libc() -> Any:
 # ---- the machine code of the entrance
 
 
-@machine.once
+@machine.cached
 def code() -> machine.Code:
     """The machine code of the entrance, with the addresses of `EXPORTS`."""
     parts = [(resources.files(__package__) / f"{name}.ll").read_text() for name in PARTS]
@@ -435,7 +435,7 @@ def numpy_api() -> Any:
 METH_FASTCALL = 0x80
 
 
-@machine.once
+@machine.cached
 def definition(function: str) -> Array:
     """The PyMethodDef of a function of the entrance, which stays in memory, as does its name."""
     name = ctypes.cast(NAME, ctypes.c_void_p).value or 0
@@ -445,7 +445,7 @@ def definition(function: str) -> Array:
 NAME = ctypes.c_char_p(b"graphcore")
 
 
-@machine.once
+@machine.cached
 def new_function() -> Any:
     """PyCMethod_New: a function of Python from its definition, its state, a module and a class.
 

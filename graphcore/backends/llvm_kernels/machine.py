@@ -209,7 +209,7 @@ class Code:
         return self.addresses[name]
 
 
-def once(make: Callable[[*Given], Made]) -> Callable[[*Given], Made]:
+def cached(make: Callable[[*Given], Made]) -> Callable[[*Given], Made]:
     """A function whose values are kept, one for the same arguments in all threads.
 
     Two of machine code would not do: one is dropped, and its memory freed, while others have its

@@ -22,7 +22,7 @@ from .builder import FALSE, TRUE, Builder, Value, integer
 from .elementary import compiled, module
 from .entrance import Address
 from .folds import BLOCK, rounding
-from .machine import Code, levels, once
+from .machine import Code, cached, levels
 from .places import Body, Places, is_register
 from .products import Operand, moved, operand, start
 from .results import finished
@@ -204,7 +204,7 @@ def rows_apart(shape: Shape) -> tuple[Size, ...]:
 # ---- the routines
 
 
-@once
+@cached
 def code(name: str, kind: str) -> Code:
     """The machine code of a routine for values of a kind."""
     return compiled(WRITTEN[name](kind), name)

@@ -13,7 +13,7 @@ from graphcore.inspection.printer import file_name
 from graphcore.inspection.text import show_literal
 from graphcore.inspection.view import View
 from graphcore.ir import Graph, Node, Op, Shape, Size, TensorType, TupleType
-from graphcore.ir.provenance import NOWHERE, Origin, called_often, described_by, state
+from graphcore.ir.provenance import NOWHERE, Origin, called_often, described_by, thread_state
 from graphcore.ir.size_text import text
 from graphcore.ir.types import show_dtype
 from graphcore.ops import control, leaf
@@ -48,7 +48,7 @@ def pseudo_code(graph: Graph, name: str = "kernel") -> str:
 def pseudo_lines(graph: Graph, name: str = "kernel") -> list[tuple[str, Sequence[Node]]]:
     """The lines of the pseudo-code of a graph, each with the node whose value it gives, if any."""
     graph = without_kernels(graph)
-    with described_by(graph.trace or state.trace):
+    with described_by(graph.trace or thread_state.trace):
         return Text(graph).program(name)
 
 

@@ -18,7 +18,7 @@ from .arithmetic import literal, rule_of
 from .builder import PARTS, TRUE, WIDTH, Builder, Value, integer
 from .elementary import compiled, module
 from .entrance import Address
-from .machine import Code, once
+from .machine import Code, cached
 from .places import Places
 from .writer import Writer
 
@@ -81,7 +81,7 @@ def cholesky(w: Writer, kind: str, a: Value, n: Value, info: str) -> None:
     w.b.do(f"call void {found.text}({a.typed}, {n.typed}, ptr {info})")
 
 
-@once
+@cached
 def code(name: str, kind: str) -> Code:
     """The machine code of a routine for values of a kind."""
     return compiled(WRITTEN[name](kind), name)

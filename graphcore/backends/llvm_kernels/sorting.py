@@ -105,7 +105,7 @@ def is_less(b: Builder, x: Value, y: Value) -> Value:
 # ---- order
 
 
-@machine.once
+@machine.cached
 def code() -> machine.Code:
     """The routines that put words in order."""
     text = (resources.files(__package__) / "sorting.ll").read_text()

@@ -16,7 +16,7 @@ from .addressing import Buffer, Index
 from .arithmetic import literal
 from .builder import FALSE, TRUE, Builder, Value, integer
 from .elementary import compiled, module
-from .machine import Code, levels, once
+from .machine import Code, cached, levels
 from .places import Places
 
 LANES = {"f64": 8, "f32": 16}
@@ -47,7 +47,7 @@ def is_quicker(b: Builder, kind: str, rows: Value, inner: Value, columns: Value)
     return b.both(short, b.op("icmp sle", read, integer(most)))
 
 
-@once
+@cached
 def code(kind: str) -> Code:
     """The machine code of the routine for values of a kind."""
     return compiled(thin(kind), "thin")

@@ -15,7 +15,7 @@ from .addressing import BYTES, Buffer, Index
 from .builder import PARTS, TRUE, WIDTH, Builder, Value, integer
 from .elementary import compiled, module
 from .entrance import Address
-from .machine import Code, once
+from .machine import Code, cached
 from .places import Places
 from .squares import transposed
 from .walks import transposed_along
@@ -92,7 +92,7 @@ def stride(b: Builder, buffer: Buffer, axis: int) -> Value:
     return found
 
 
-@once
+@cached
 def code() -> Code:
     """The machine code of the routine."""
     return compiled(transpose_text(), "transpose")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from graphcore.frontend.core.base import Tensor, wrap
 from graphcore.frontend.core.lift import Operand, single
-from graphcore.frontend.core.tracing import serial
+from graphcore.frontend.core.tracing import serial_numbers
 from graphcore.ops import named
 
 __all__ = ["print"]
@@ -26,4 +26,4 @@ def print(x: Operand, label: str = "") -> Tensor:
     squares: f64[row=3] = [1. 4. 9.]
     array(14.)
     """
-    return wrap(named.print_(single(x), label=label, number=next(serial)))
+    return wrap(named.print_(single(x), label=label, number=next(serial_numbers)))

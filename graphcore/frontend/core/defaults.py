@@ -12,7 +12,7 @@ from graphcore.ir.help_text import parameters
 
 from .arguments import dtype_of
 from .base import type_refusal
-from .preferred_dtype import state
+from .preferred_dtype import thread_state
 
 __all__ = ["default_dtype"]
 
@@ -42,8 +42,8 @@ def default_dtype(dtype: npt.DTypeLike) -> AbstractContextManager[None]:
 @contextmanager
 def within(dtype: DType) -> Iterator[None]:
     """A block in which new tensors have this dtype."""
-    before, state.dtype = state.dtype, dtype
+    before, thread_state.dtype = thread_state.dtype, dtype
     try:
         yield
     finally:
-        state.dtype = before
+        thread_state.dtype = before

@@ -14,24 +14,24 @@ class State(threading.local):
     dtype: DType = FLOAT
 
 
-state = State()
+thread_state = State()
 
 
 def default() -> DType:
     """The dtype of new tensors now."""
-    return state.dtype
+    return thread_state.dtype
 
 
 def preferred_dtype(dtype: DType) -> DType:
     """The dtype that numbers of Python have now, where NumPy gives them this one."""
-    if state.dtype == FLOAT or dtype.kind not in "fc":
+    if thread_state.dtype == FLOAT or dtype.kind not in "fc":
         return dtype
-    return state.dtype if dtype.kind == "f" else complex_for(state.dtype)
+    return thread_state.dtype if dtype.kind == "f" else complex_for(thread_state.dtype)
 
 
 def of_numbers(values: object, dtype: DType) -> DType:
     """The dtype now of an array of some numbers, where NumPy gives it this one."""
-    return preferred_dtype(dtype) if state.dtype != FLOAT and are_plain(values) else dtype
+    return preferred_dtype(dtype) if thread_state.dtype != FLOAT and are_plain(values) else dtype
 
 
 def are_plain(values: object) -> bool:

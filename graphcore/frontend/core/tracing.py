@@ -16,12 +16,12 @@ from .trees import flatten, paths
 from .values_as_sizes import refuse_computed
 from .weak import kind_of, mark
 
-serial = count()
+serial_numbers = count()
 
 
 def placeholder(name: str, type: TensorType) -> Node:
     """A param of a function being traced, unlike any other so that traces may be nested."""
-    trace = next(serial)
+    trace = next(serial_numbers)
     return leaf.input_(name=name, dtype=type.dtype, shape=type.shape, dims=type.dims, trace=trace)
 
 

@@ -37,7 +37,7 @@ def level(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(storing, "masks_are_quick", lambda: request.param == "x86-64-v4")
 
 
-@machine.once
+@machine.cached
 def code(kind: str, level: str) -> machine.Code:
     return elementary.compiled(dense.Dense(kind, level).text(), "dense", level=level)
 

@@ -175,7 +175,7 @@ def test_two_programs_share_the_code_that_one_has_made():
 
 def test_patient_code_is_made_in_two_stages_as_well():
     made, patiently = [], []
-    patient = machine.once(lambda: staged(0.0, patiently))
+    patient = machine.cached(lambda: staged(0.0, patiently))
     program, _ = staged_adder(1e9, made, counts=(N,), patient=patient)
     f, x = program.entrance(), np.ones(entrance.HUGE)
     assert [f(x, 1.0)[0][0] for _ in range(2)] == [2.0, 0.0]
