@@ -118,6 +118,25 @@ def window_sizes(
     return arguments.mapping(dim, given, "{'dim': 3}", x)
 
 
+def by_window(function: Reduction, doc: str) -> Callable[..., Tensor]:
+    """The method that applies one of our own reductions to each window."""
+
+    def method(self: Windowed, **options: Any) -> Tensor:
+        known = dict(inspect.signature(function).parameters)
+        del known["x"], known["dim"]
+        for name in [name for name in options if name not in known]:
+            call = f"{MAKERS[type(self).__name__]}.{function.__name__}"
+            cure = keyword_cure(name, options[name], [*known], [])
+            cure = cure or f"write {call}({', '.join(map(argument, known.values()))})"
+            raise type_refusal(f"takes no {name}", self._x, cure=cure)
+        return self._apply(function, options)
+
+    method.__name__, method.__doc__ = function.__name__, doc
+    method.__qualname__ = f"Windowed.{function.__name__}"
+    del method.__annotations__["self"]  # as for methods that are written out
+    return method
+
+
 @worded_methods
 class Windowed(Listing):
     """A tensor divided into windows, each of which is reduced."""
@@ -149,48 +168,16 @@ class Windowed(Listing):
         """`reduce` by one of our own reductions, which leaves out padding."""
         raise AssertionError("defined by each kind of windows")
 
-    def _reduced(self, function: Reduction, options: dict[str, Any]) -> Tensor:
-        """`_apply`, with options that the reduction takes."""
-        known = dict(inspect.signature(function).parameters)
-        del known["x"], known["dim"]
-        for name in [name for name in options if name not in known]:
-            call = f"{MAKERS[type(self).__name__]}.{function.__name__}"
-            cure = keyword_cure(name, options[name], [*known], [])
-            cure = cure or f"write {call}({', '.join(map(argument, known.values()))})"
-            raise type_refusal(f"takes no {name}", self._x, cure=cure)
-        return self._apply(function, options)
-
-    def sum(self, **options: Any) -> Tensor:
-        """Sum of each window."""
-        return self._reduced(reductions.sum, options)
-
-    def prod(self, **options: Any) -> Tensor:
-        """Product of each window."""
-        return self._reduced(reductions.prod, options)
-
-    def mean(self, **options: Any) -> Tensor:
-        """Mean of each window."""
-        return self._reduced(reductions.mean, options)
-
-    def var(self, **options: Any) -> Tensor:
-        """Variance of each window, with `ddof` as in `gc.var`."""
-        return self._reduced(reductions.var, options)
-
-    def std(self, **options: Any) -> Tensor:
-        """Standard deviation of each window, with `ddof` as in `gc.std`."""
-        return self._reduced(reductions.std, options)
-
-    def median(self, **options: Any) -> Tensor:
-        """Median of each window."""
-        return self._reduced(quantiles.median, options)
-
-    def max(self, **options: Any) -> Tensor:
-        """Largest value of each window."""
-        return self._reduced(reductions.max, options)
-
-    def min(self, **options: Any) -> Tensor:
-        """Smallest value of each window."""
-        return self._reduced(reductions.min, options)
+    sum = by_window(reductions.sum, "Sum of each window.")
+    prod = by_window(reductions.prod, "Product of each window.")
+    mean = by_window(reductions.mean, "Mean of each window.")
+    var = by_window(reductions.var, "Variance of each window, with `ddof` as in `gc.var`.")
+    std = by_window(
+        reductions.std, "Standard deviation of each window, with `ddof` as in `gc.std`."
+    )
+    median = by_window(quantiles.median, "Median of each window.")
+    max = by_window(reductions.max, "Largest value of each window.")
+    min = by_window(reductions.min, "Smallest value of each window.")
 
 
 @worded_methods
