@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, overload
 from graphcore.frontend.core import lift
 from graphcore.frontend.core.arguments import as_list
 from graphcore.frontend.core.base import Base, Tensor, refusal, type_refusal, wrap
-from graphcore.frontend.core.lift import Operand
+from graphcore.frontend.core.lift import Operand, condition
 from graphcore.frontend.core.tracing import close, differentiates, traced_operands
 from graphcore.frontend.core.trees import Rebuild, Tree, flatten, paths
 from graphcore.frontend.core.user_functions import callback, operand_names
@@ -83,10 +83,8 @@ def cond(
     otherwise = callback("otherwise", otherwise, *labels)
     if isinstance(pred, bool):
         return then(*operands) if pred else otherwise(*operands)
-    chosen = wrap(lift.single(pred))
-    if chosen.dtype.kind != "b":
-        cure = "use a comparison, for instance `x > 0`"
-        raise type_refusal(f"the condition is {chosen.node.type}, not bool", chosen, cure=cure)
+    cure = "use a comparison, for instance `x > 0`"
+    chosen = condition("the condition", pred, cure)
     if chosen.dims:
         masks = [logical_not(chosen), chosen]
         both, mirrored = all_made(CASES, [otherwise, then], operands, masks)

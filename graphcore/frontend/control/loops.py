@@ -9,7 +9,7 @@ from typing import Any, TypeVar, overload
 from graphcore.frontend.core.arguments import SizeLike, names, size_of
 from graphcore.frontend.core.base import Tensor, refusal, type_refusal, wrap
 from graphcore.frontend.core.costs import CHECKPOINT_LEVELS
-from graphcore.frontend.core.lift import Operand, single
+from graphcore.frontend.core.lift import Operand, condition, single
 from graphcore.frontend.core.tracing import between_params, close, placeholder
 from graphcore.frontend.core.trees import Tree, flatten, paths
 from graphcore.frontend.core.user_functions import callback
@@ -295,7 +295,8 @@ def while_loop(
     carry = Carry(init)
 
     def step(state: Tree) -> tuple[Tree, Tensor]:
-        going = holds(cond(state))
+        cure = "compare something, for instance `error > 1e-9`"
+        going = condition("the condition", cond(state), cure)
         if missing := carry.missing_sizes(going):
             carry.widen(missing)
             return step(carry.state())
@@ -327,15 +328,6 @@ def while_loop(
         trips=None,
     )
     return carry.results(values(node))
-
-
-def holds(going: Any) -> Tensor:
-    """A condition, refused unless it is bool."""
-    node = single(going)
-    if node.type.dtype.kind != "b":
-        cure = "compare something, for instance `error > 1e-9`"
-        raise type_refusal(f"the condition is {node.type}, not bool", node, cure=cure)
-    return wrap(node)
 
 
 @overload

@@ -120,6 +120,14 @@ def single(x: Operand) -> Node:
     return x.node if isinstance(x, Base) else common(x)[0]
 
 
+def condition(said: str, x: Operand, cure: str) -> Tensor:
+    """A tensor that must be bool; the error calls it as `said`."""
+    node = single(x)
+    if node.type.dtype.kind != "b":
+        raise type_refusal(f"{said} is {node.type}, not bool", node, cure=cure)
+    return wrap(node)
+
+
 def strong(x: object, xs: Iterable[object] = ()) -> Node | None:
     """The node of an operand with a dtype; None for a weak one. Errors show the operands `xs`."""
     if isinstance(x, np.generic):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from graphcore.frontend.core.arguments import check_word, names, two_dims
+from graphcore.frontend.core.arguments import check_word, names
 from graphcore.frontend.core.base import Tensor, refusal, wrap
 from graphcore.frontend.core.lift import Operand
 from graphcore.frontend.pointwise.complex import conjugate
@@ -17,7 +17,7 @@ from .matrix_arguments import (
     MATRICES,
     ROW_COL,
     SQUARE,
-    floats,
+    matrix_of,
     matrix_to_matrix,
     of_matrix,
     swap_dims,
@@ -93,8 +93,7 @@ def cholesky(
     """
     if not upper:
         return matrix_to_matrix(matrices.cholesky, x, dims, check=check)
-    (node,) = floats(x)
-    row, col = two_dims(dims, node)
+    node, (row, col) = matrix_of(x, dims)
     flipped = swap_dims(conjugate(wrap(node)), (row, col))
     lower = matrix_to_matrix(matrices.cholesky, flipped, (row, col), check=check)
     return transpose(swap_dims(conjugate(lower), (row, col)), ..., row, col)
@@ -118,9 +117,8 @@ def qr(
     >>> q.dims, r.dims
     (('row', 'rank'), ('rank', 'col'))
     """
-    (node,) = floats(x)
+    node, (row, col) = matrix_of(x, dims)
     check_word("mode", mode, ("reduced", "complete"), node)
-    row, col = two_dims(dims, node)
     op = matrices.qr if mode == "reduced" else matrices.qr_complete
     made = op(node, dims=(row, col), new=(row, new, new, col))
     return QR(wrap(made[0]), wrap(made[1]))
@@ -139,8 +137,7 @@ def lu(x: Operand, dims: Sequence[str] = ROW_COL, *, new: str = "pivot") -> LU:
            [0.25, 1.  ]]), array([[4., 4.],
            [0., 1.]])]
     """
-    (node,) = floats(x)
-    row, col = two_dims(dims, node)
+    node, (row, col) = matrix_of(x, dims)
     made = matrices.lu(node, dims=(row, col), new=(row, row, new, new, col))
     return LU(*[wrap(made[i]) for i in range(3)])
 
@@ -170,8 +167,7 @@ def svd(
     >>> u.dims, vh.dims
     (('row', 'rank'), ('rank', 'col'))
     """
-    (node,) = floats(x)
-    row, col = two_dims(dims, node)
+    node, (row, col) = matrix_of(x, dims)
     known = ("left", "rank", "right") if full_matrices else ("rank",)
     own = known if new is None else names(new, new=True)
     if len(own) != len(known):
@@ -256,8 +252,7 @@ def eigvalsh(
 
 def read_triangle(x: Operand, dims: Sequence[str], lower: bool) -> tuple[Tensor, str, str]:
     """Matrices whose lower triangle is the one to read, and their dims."""
-    (node,) = floats(x)
-    row, col = two_dims(dims, node)
+    node, (row, col) = matrix_of(x, dims)
     return wrap(node) if lower else swap_dims(conjugate(wrap(node)), (row, col)), row, col
 
 
@@ -275,8 +270,7 @@ def eig(x: Operand, dims: Sequence[str] = ROW_COL, *, new: str = "eigen") -> Eig
     >>> v.dims
     ('row', 'eigen')
     """
-    (node,) = floats(x)
-    row, col = two_dims(dims, node)
+    node, (row, col) = matrix_of(x, dims)
     made = matrices.eig(node, dims=(row, col), new=(new, row, new))
     return Eigen(wrap(made[0]), wrap(made[1]))
 

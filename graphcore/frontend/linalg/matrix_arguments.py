@@ -33,16 +33,21 @@ def floats(*xs: Operand) -> list[Node]:
     return [node if node.type.dtype == dtype else cast(node, dtype=dtype) for node in nodes]
 
 
+def matrix_of(x: Operand, dims: Sequence[str]) -> tuple[Node, DimPair]:
+    """Matrices as floats, and their two dims, rows first."""
+    (node,) = floats(x)
+    return node, two_dims(dims, node)
+
+
 def of_matrix(op: Op, x: Operand, dims: Sequence[str], *new: str, **attrs: Any) -> Node:
     """An op of one matrix; its result has the dims `new`."""
-    (node,) = floats(x)
-    return op(node, dims=two_dims(dims, node), new=new, **attrs)
+    node, own = matrix_of(x, dims)
+    return op(node, dims=own, new=new, **attrs)
 
 
 def matrix_to_matrix(op: Op, x: Operand, dims: Sequence[str], **attrs: Any) -> Tensor:
     """An op whose result is a matrix with the dims of its operand."""
-    (node,) = floats(x)
-    found = two_dims(dims, node)
+    node, found = matrix_of(x, dims)
     return wrap(op(node, dims=found, new=found, **attrs))
 
 

@@ -19,7 +19,7 @@ from graphcore.ir.sizes import minimum, same
 from graphcore.ops.named import matrices
 
 from .factors import svd
-from .matrix_arguments import MATRICES, ROW_COL, SQUARE, floats, matrix_to_matrix
+from .matrix_arguments import MATRICES, ROW_COL, SQUARE, matrix_of, matrix_to_matrix
 from .solving import inv
 
 __all__ = [
@@ -129,8 +129,7 @@ def polar(x: Operand, dims: Sequence[str] = ROW_COL) -> Polar:
     >>> p.dims
     ('col', "col'")
     """
-    (node,) = floats(x)
-    row, col = two_dims(dims, node)
+    node, (row, col) = matrix_of(x, dims)
     unitary = nearest(wrap(node), (row, col))
     other = apart(col, node.type.dims)
     positive = dot(conjugate(unitary), rename(wrap(node), {col: other}), dim=row)

@@ -20,7 +20,7 @@ from graphcore.ir.sizes import maximum
 from graphcore.ops.named import matrices
 
 from .factors import svdvals
-from .matrix_arguments import MATRICES, ROW_COL, SQUARE, floats, of_matrix
+from .matrix_arguments import MATRICES, ROW_COL, SQUARE, matrix_of, of_matrix
 
 __all__ = [
     "det",
@@ -79,8 +79,7 @@ def matrix_rank(
     >>> gc.compile([], gc.linalg.matrix_rank(x))()
     array(1)
     """
-    (node,) = floats(x)
-    row, col = two_dims(dims, node)
+    node, (row, col) = matrix_of(x, dims)
     s = svdvals(wrap(node), (row, col), new="rank'")
     units: Operand = 0.0 if rtol is None else rtol
     if rtol is None:

@@ -22,7 +22,7 @@ from graphcore.ir.help_text import parameters
 from graphcore.ops import elementwise, leaf, named
 from graphcore.ops.named import matrices
 
-from .matrix_arguments import MATRICES, ROW_COL, SQUARE, floats
+from .matrix_arguments import MATRICES, ROW_COL, SQUARE, floats, matrix_of
 
 __all__ = [
     "cho_solve",
@@ -182,8 +182,7 @@ def cho_solve(factor: Operand, b: Operand, dims: Sequence[str] = ROW_COL) -> Ten
     >>> gc.compile([], gc.linalg.cho_solve(gc.linalg.cholesky(a), b))()
     array([1.5, 1. ])
     """
-    (node,) = floats(factor)
-    row, col = two_dims(dims, node)
+    node, (row, col) = matrix_of(factor, dims)
     half = solve_triangular(wrap(node), b, (row, col), lower=True)
     return solve_triangular(conjugate(wrap(node)), half, (col, row))
 
@@ -227,8 +226,7 @@ def inv(x: Operand, dims: Sequence[str] = ROW_COL, *, check: bool = True) -> Ten
     >>> gc.linalg.inv(x).dims
     ('col', 'row')
     """
-    (node,) = floats(x)
-    row, col = two_dims(dims, node)
+    node, (row, col) = matrix_of(x, dims)
     return wrap(matrices.inv(node, dims=(row, col), new=(col, row), check=check))
 
 
@@ -272,8 +270,7 @@ def pinv(x: Operand, dims: Sequence[str] = ROW_COL, *, rtol: float | None = None
     array([[0.04, 0.08],
            [0.08, 0.16]])
     """
-    (node,) = floats(x)
-    row, col = two_dims(dims, node)
+    node, (row, col) = matrix_of(x, dims)
     return wrap(matrices.pinv(node, dims=(row, col), new=(col, row), rtol=rtol))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from graphcore.frontend.core.arguments import Dim, dims_of, whole
 from graphcore.frontend.core.base import Tensor, brief, type_refusal, wrap
-from graphcore.frontend.core.lift import Operand, common, single
+from graphcore.frontend.core.lift import Operand, common, condition, single
 from graphcore.frontend.pointwise.casting import as_float, astype
 from graphcore.frontend.pointwise.elementwise import equal, maximum, sqrt, square
 from graphcore.frontend.pointwise.formulas import where as choose
@@ -91,11 +91,7 @@ def mask_operand(x: Operand, dim: Dim, where: Mask, skipna: bool = False) -> Mas
 
 def mask_of(where: Operand) -> Tensor:
     """The mask that a user gave as `where`."""
-    node = single(where)
-    if node.type.dtype.kind != "b":
-        cure = "compare it: where=(x != 0)"
-        raise type_refusal(f"where= is {node.type}, not bool", node, cure=cure)  # fmt: skip
-    return wrap(node)
+    return condition("where=", where, "compare it: where=(x != 0)")
 
 
 def identity_of_extreme(dtype: DType, sign: int = 1) -> complex:
