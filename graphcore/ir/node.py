@@ -399,6 +399,15 @@ def agree(dim: str, left: Size, right: Size, kind: type[GraphError] = GraphValue
     return left if isinstance(left, int) else right
 
 
+def union(*xs: TensorType) -> dict[str, Size]:
+    """Every dim with its size, in order of first appearance."""
+    sizes: dict[str, Size] = {}
+    for x in xs:
+        for dim, size in x.sizes.items():
+            sizes[dim] = agree(dim, sizes[dim], size) if dim in sizes else size
+    return sizes
+
+
 def agree_in_type(left: TensorType, right: TensorType, reason: str, cure: str = "") -> TensorType:
     """The common type of two values, or a refusal; the call checks sizes that are unknown."""
     require(fits(left, right), reason, cure)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphcore.ir import BOOL, DType, Op, Size, TensorType, Trait
+from graphcore.ir import BOOL, DType, Op, TensorType, Trait
 from graphcore.ir.axes import Pointwise
 from graphcore.ir.dtypes import float_for, loop_dtypes, promote
 from graphcore.ir.errors import GraphTypeError, Refusal, require
-from graphcore.ir.node import agree
+from graphcore.ir.node import union
 from graphcore.ir.op import declare, op
 from graphcore.ir.sizes import same
 
@@ -33,11 +33,7 @@ def broadcast(dtype: DType, *types: TensorType) -> TensorType:
         return first if first.dtype == dtype else TensorType(dtype, first.shape)
     if all(other.dims == first.dims and other.shape == first.shape for other in rest):
         return first if first.dtype == dtype else TensorType(dtype, first.shape, first.dims)
-    sizes: dict[str, Size] = {}
-    for type in types:
-        for dim, size in type.sizes.items():
-            sizes[dim] = agree(dim, sizes[dim], size) if dim in sizes else size
-    return TensorType.of(dtype, sizes)
+    return TensorType.of(dtype, union(*types))
 
 
 def plain_shapes_agree(x: TensorType, y: TensorType) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from graphcore.ir import Graph, Node, Rule, Trait, TupleType
+from graphcore.ir import Graph, Node, Rule, Trait, TupleType, reached
 from graphcore.ir.graph import bodies_of, has_effect, unknowns_of, with_bodies
 from graphcore.ir.provenance import inheriting
 from graphcore.ir.transform import keep_node, substitute, transform
@@ -160,12 +160,8 @@ def is_native(node: Node, native: Mapping[Node, bool]) -> bool:
 
 def sizes_read(node: Node) -> set[str]:
     """The unknown sizes in a node and in its operands, which may be views of others."""
-    found, waiting = sizes_in(node), [*node.inputs]
-    while waiting:
-        x = waiting.pop()
-        found |= unknowns_of(x)
-        waiting += x.inputs if is_repeated(x) else ()
-    return found
+    views = reached(node.inputs, lambda x: x.inputs if is_repeated(x) else ())
+    return sizes_in(node).union(*map(unknowns_of, views))
 
 
 def leaks(graph: Graph, groups: Sequence[Collection[Node]]) -> list[Node]:

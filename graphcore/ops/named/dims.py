@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from graphcore.ir import DType, Size, TensorType
+from graphcore.ir import DType, TensorType
 from graphcore.ir.errors import Refusal, require
-from graphcore.ir.node import agree, need
+from graphcore.ir.node import need
+from graphcore.ir.node import union as union
 
 Dims = tuple[str, ...]
 
@@ -52,12 +53,3 @@ def new_dims(x: TensorType, names: Dims) -> None:
 def distinct(names: Dims) -> None:
     """Refuse new dims if two have the same name."""
     require(len(set(names)) == len(names), f"names {names} repeat one", "name each dim once")
-
-
-def union(*xs: TensorType) -> dict[str, Size]:
-    """Every dim with its size, in order of first appearance."""
-    sizes: dict[str, Size] = {}
-    for x in xs:
-        for dim, size in x.sizes.items():
-            sizes[dim] = agree(dim, sizes[dim], size) if dim in sizes else size
-    return sizes
