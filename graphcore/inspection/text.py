@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 
 import numpy as np
 
 from graphcore.ir import Literal, Op
 from graphcore.ir.name_text import show_dim
+from graphcore.ir.provenance import setting
 from graphcore.ir.types import show_dtype
 
 DIM, BOLD, RED, GREEN = "\x1b[2m", "\x1b[1m", "\x1b[31m", "\x1b[32m"
@@ -41,14 +42,9 @@ class Bounds(threading.local):
 bounds = Bounds()
 
 
-@contextmanager
-def in_full(whole: bool = True) -> Iterator[None]:
+def in_full(whole: bool = True) -> AbstractContextManager[None]:
     """In this block nothing is left out of lists."""
-    before, bounds.whole = bounds.whole, whole
-    try:
-        yield
-    finally:
-        bounds.whole = before
+    return setting(bounds, whole=whole)
 
 
 def fold(

@@ -8,7 +8,7 @@ import sys
 import sysconfig
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import lru_cache
 from itertools import count
 from pathlib import Path
@@ -316,14 +316,21 @@ def inheriting(source: Any) -> Iterator[None]:
 
 
 @contextmanager
-def described_by(trace: Any) -> Iterator[None]:
+def setting(owner: Any, **values: Any) -> Iterator[None]:
+    """In this block an object has these attributes, and after it those from before."""
+    before = {name: getattr(owner, name) for name in values}
+    try:
+        for name, value in values.items():
+            setattr(owner, name, value)
+        yield
+    finally:
+        for name, value in before.items():
+            setattr(owner, name, value)
+
+
+def described_by(trace: Any) -> AbstractContextManager[None]:
     """Nodes have in this block the lines and labels that they have in a compilation.
 
     Nodes built in it are no part of that compilation.
     """
-    before = thread_state.trace, thread_state.sources
-    thread_state.trace, thread_state.sources = trace, None
-    try:
-        yield
-    finally:
-        thread_state.trace, thread_state.sources = before
+    return setting(thread_state, trace=trace, sources=None)

@@ -9,11 +9,9 @@ from contextlib import contextmanager
 from typing import Any, ClassVar, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
-from graphcore.ir.help_text import attributes
-
-from .help_text import fields
+from .help_text import attributes, fields
 from .node import Node
-from .provenance import NOWHERE, Asked, Origin, basename, is_ours, thread_state
+from .provenance import NOWHERE, Asked, Origin, basename, is_ours, setting, thread_state
 
 Rule = Callable[..., Any]
 Given = frozenset[tuple[str | None, Node, Any]]
@@ -113,12 +111,8 @@ class Trace:
         """The change of the bodies of a node, made while facts about its operands are known."""
 
         def change_inside(body: Body) -> Body:
-            before = self.known
-            self.known = self.tables(Trace.inside(self, node, body))
-            try:
+            with setting(self, known=self.tables(Trace.inside(self, node, body))):
                 return change(body)
-            finally:
-                self.known = before
 
         return change_inside
 

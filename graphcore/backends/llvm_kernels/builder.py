@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
+
+from graphcore.ir.provenance import setting
 
 from .entrance import FUEL
 from .loop_text import Carried, counted, in_blocks, phi, repeated
@@ -191,12 +193,9 @@ class Builder:
                 return tuple([self.widen(y, x.wide) for y in xs])
         return xs
 
-    @contextmanager
-    def side_by_side(self, width: int) -> Iterator[None]:
+    def side_by_side(self, width: int) -> AbstractContextManager[None]:
         """A context in which vectors have so many lanes."""
-        before, self.width = self.width, width
-        yield
-        self.width = before
+        return setting(self, width=width)
 
     @property
     def numbers(self) -> Value:

@@ -8,10 +8,11 @@ So whatever is not stored is computed where it is read: fusion needs no rule of 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TypeAlias, TypeVar
 
 from graphcore.ir import Node, Op, Shape, Size, TensorType
+from graphcore.ir.provenance import setting
 from graphcore.ops import leaf
 from graphcore.ops import tensor as t
 
@@ -131,19 +132,13 @@ class Places(Memory):
 
     # ---- loops over places
 
-    @contextmanager
-    def at_once(self, vectors: int) -> Iterator[None]:
+    def at_once(self, vectors: int) -> AbstractContextManager[None]:
         """A context in which sums along the last axis have so many totals."""
-        before, self.vectors = self.vectors, vectors
-        yield
-        self.vectors = before
+        return setting(self, vectors=vectors)
 
-    @contextmanager
-    def reading(self, parts: Mapping[Node, int]) -> Iterator[None]:
+    def reading(self, parts: Mapping[Node, int]) -> AbstractContextManager[None]:
         """A context in which each of these nodes reads one part of it along the lanes."""
-        before, self.parts = self.parts, parts
-        yield
-        self.parts = before
+        return setting(self, parts=parts)
 
     def lanes(self, size: Value, carried: Sequence[Value], body: Body) -> Sequence[Value]:
         """body(index, mask, *carried) over an axis, places side by side."""

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from graphcore.ir import DType, Graph, Literal, Node, Shape, Size, TensorType, Trait
+from graphcore.ir.provenance import setting
 from graphcore.ir.sizes import code, unknowns
 from graphcore.ir.types import show_dtype
 from graphcore.ops import leaf, tensor
@@ -201,20 +202,15 @@ class Writer(ABC):
         if outermost:
             code.blocks.append(Block(start, len(code.rows), node))
 
-    @contextmanager
-    def indent(self) -> Iterator[None]:
+    def indent(self) -> AbstractContextManager[None]:
         """Statements in this context belong to the statement before."""
-        before, self.sheet.indent = self.sheet.indent, self.sheet.indent + INDENT
-        yield
-        self.sheet.indent = before
+        return setting(self.sheet, indent=self.sheet.indent + INDENT)
 
     @contextmanager
     def stepping(self, step: str, loop: Node) -> Iterator[None]:
         """Statements in this context belong to a loop that counts its steps by the name `step`."""
-        before, self.sheet.steps = self.sheet.steps, {step: loop, **self.sheet.steps}
-        with self.indent():
+        with self.indent(), setting(self.sheet, steps={step: loop, **self.sheet.steps}):
             yield
-        self.sheet.steps = before
 
     # Values
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 
 import numpy.typing as npt
 
-from graphcore.ir import DType
 from graphcore.ir.help_text import parameters
+from graphcore.ir.provenance import setting
 
 from .arguments import dtype_of
 from .base import type_refusal
@@ -36,14 +35,4 @@ def default_dtype(dtype: npt.DTypeLike) -> AbstractContextManager[None]:
     if wanted.kind != "f":
         cure = "give a float, such as 'float32'; other dtypes are given to each tensor"
         raise type_refusal(f"{wanted} is not a float", cure=cure)
-    return within(wanted)
-
-
-@contextmanager
-def within(dtype: DType) -> Iterator[None]:
-    """A block in which new tensors have this dtype."""
-    before, thread_state.dtype = thread_state.dtype, dtype
-    try:
-        yield
-    finally:
-        thread_state.dtype = before
+    return setting(thread_state, dtype=wanted)

@@ -13,6 +13,7 @@ from graphcore.analysis.following import Facts, Follower
 from graphcore.analysis.paths import of_floats
 from graphcore.ir import Graph, Node, Size, TensorType
 from graphcore.ir.axes import How, Relabels, Sources, Splits, operands, values
+from graphcore.ir.provenance import setting
 from graphcore.ir.sizes import same
 from graphcore.ops import autodiff, control
 
@@ -41,11 +42,8 @@ class Instances(Follower[Along]):
 
     def follow(self, roots: Sequence[Node], sources: Mapping[Node, Axes]) -> Known[Axes]:
         """The axes of the nodes through which a derivative flows."""
-        before, self._sources = self._sources, sources
-        try:
+        with setting(self, _sources=sources):
             return super().follow(roots, sources)
-        finally:
-            self._sources = before
 
     def reads(self, node: Node) -> Sequence[Node]:
         """The operands through which a derivative flows."""
