@@ -31,7 +31,7 @@ from graphcore.frontend.core.wrong_calls import reword_errors
 from graphcore.inspection.shown import file_at
 from graphcore.interop.label_joins import Inner, Join, check_constants, joined_dims
 from graphcore.interop.xarrays import DataArrays
-from graphcore.ir import Graph
+from graphcore.ir import Array, Graph
 from graphcore.ir.help_text import attributes, parameters
 from graphcore.ir.name_text import show_dim
 from graphcore.ir.provenance import described_by, public_call
@@ -44,8 +44,6 @@ from graphcore.rewrites.pipeline import COMMON
 from .inputs import after_sizes, not_listed, program
 from .precision import require_precision
 from .questions import Questions, Stages
-
-Array: TypeAlias = npt.NDArray[Any]
 
 K = TypeVar("K")
 if TYPE_CHECKING:  # which know it: Compiled alone is Compiled[Any]

@@ -10,10 +10,10 @@ from graphcore.frontend.core.base import Base, brief, type_refusal
 from graphcore.frontend.core.trees import Tree, flatten
 from graphcore.frontend.core.wrong_calls import reword_errors
 from graphcore.frontend.tensor import Tensor, Values
-from graphcore.ir import Node
+from graphcore.ir import Array, Node
 from graphcore.ir.help_text import parameters
 
-from .compiled import Array, Compiled, K
+from .compiled import Compiled, K
 from .inputs import inputs_by_name, program
 
 

@@ -34,7 +34,7 @@ from graphcore.frontend.core.user_functions import parameters_of
 from graphcore.frontend.core.wrong_calls import WITHOUT, reword_errors
 from graphcore.frontend.create.inputs import tensor
 from graphcore.interop.label_joins import Join
-from graphcore.ir import Expression, structures
+from graphcore.ir import Array, Expression, structures
 from graphcore.ir.errors import GraphAttributeError
 from graphcore.ir.help_text import parameters
 from graphcore.ir.locks import new_lock
@@ -42,7 +42,7 @@ from graphcore.ir.structures import branch
 from graphcore.rewrites.engine import Rules
 from graphcore.rewrites.pipeline import own_rules
 
-from .compiled import Array, Compiled, Returns, asked_for, compile, target_asked_for
+from .compiled import Compiled, Returns, asked_for, compile, target_asked_for
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -15,6 +15,7 @@ from graphcore.frontend.core.trees import Tree, flatten, paths
 from graphcore.frontend.core.wrong_calls import reword_errors
 from graphcore.frontend.create.inputs import tensor
 from graphcore.frontend.derive.derivatives import pullback, pushforward
+from graphcore.ir import Array
 from graphcore.ir.help_text import attributes, fields, parameters
 from graphcore.ir.name_text import show_dim
 from graphcore.ir.names import apart
@@ -24,7 +25,6 @@ from .inputs import inputs_by_name
 
 __all__ = ["check_grads"]
 
-Array = npt.NDArray[Any]
 Place = dict[str, int]
 EXACT = 0.4
 """The power of the rounding error of a dtype up to which derivatives must agree by default."""

@@ -7,9 +7,8 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from graphcore.ir import Expression, Graph, Node, Size, TensorType
+from graphcore.ir import Array, Expression, Graph, Node, Size, TensorType
 from graphcore.ir.errors import GraphValueError
 from graphcore.ir.name_text import show_dim
 from graphcore.ir.names import ValueOf
@@ -22,8 +21,6 @@ from graphcore.schedule.order import finders
 from .argument_checks import Checks, Needed, Parameter, Sized, Term, Unknown
 from .label_checks import Along, LabelChecks
 from .python_code import python_code
-
-Array = npt.NDArray[Any]
 
 
 class Requirement(NamedTuple):

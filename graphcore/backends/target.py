@@ -9,10 +9,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
-import numpy.typing as npt
-
 from graphcore.inspection.profile import Found, Machine
-from graphcore.ir import Graph, Node
+from graphcore.ir import Array, Graph, Node
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.help_text import attributes
 from graphcore.ir.locks import new_lock
@@ -21,7 +19,6 @@ from graphcore.rewrites.pipeline import COMMON, Passes, without_collection
 
 from .boundary import Boundary
 
-Array: TypeAlias = npt.NDArray[Any]
 Values: TypeAlias = "Callable[..., list[Array]]"
 """From the arguments of a call to the arrays of its results."""
 

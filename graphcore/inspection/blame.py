@@ -21,12 +21,12 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from graphcore.ir import Node, Op, Trait
+from graphcore.ir import Array, Node, Op, Trait
 from graphcore.ir.axes import How, Sources
 from graphcore.ops import control, leaf, meaning, tensor
 from graphcore.ops.control import LOOPS
 
-from .interpreter import Array, Frame, Interpreter, Run
+from .interpreter import Frame, Interpreter, Run
 
 Mask: TypeAlias = "npt.NDArray[np.bool_]"
 Masks: TypeAlias = "dict[tuple[Node, int], Mask]"

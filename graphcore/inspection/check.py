@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graphcore.ir import Graph, Node
+from graphcore.ir import Array, Graph, Node
 from graphcore.ir.axes import Pointwise
 from graphcore.ir.help_text import attributes
 from graphcore.ir.name_text import show_dim
@@ -19,7 +19,7 @@ from graphcore.schedule.regions import without_kernels
 from .axis_labels import Labels, infer
 from .blame import Blame, Onset, Reading, Trouble, first, nonfinite
 from .causes import cause
-from .interpreter import Array, Interpreter
+from .interpreter import Interpreter
 from .text import few, one_line, show_name, show_number
 
 Place = Mapping[str, int]

@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from graphcore.ir import Graph, Node, TensorType, TupleType
+from graphcore.ir import Array, Graph, Node, TensorType, TupleType
 from graphcore.ir.axes import operands as types_of_operands
 from graphcore.ir.axes import values as types_of
 from graphcore.ir.graph import unknowns_of
@@ -21,7 +20,6 @@ from graphcore.ir.trace import Trace, tracing
 from graphcore.ops import autodiff, control, leaf, meaning, named
 from graphcore.schedule.order import finders, in_order
 
-Array: TypeAlias = npt.NDArray[Any]
 Sizes: TypeAlias = "dict[str, int]"
 Lower: TypeAlias = "Callable[[Graph], Graph]"
 """From a graph to one of plain ops."""

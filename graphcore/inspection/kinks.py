@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graphcore.ir import Graph, Node, Op
+from graphcore.ir import Array, Graph, Node, Op
 from graphcore.ir.axes import values as types_of
 from graphcore.ir.dtypes import differentiable
 from graphcore.ir.errors import GraphError
@@ -25,7 +25,7 @@ from graphcore.ops import autodiff, elementwise, named
 from . import check
 from .blame import Mask, first
 from .check import Fault
-from .interpreter import Array, Frame, Interpreter, Lower, Run
+from .interpreter import Frame, Interpreter, Lower, Run
 from .mismatch import Mismatch
 
 

@@ -13,14 +13,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from graphcore.ir import Graph, Node, Rule
+from graphcore.ir import Array, Graph, Node, Rule
 from graphcore.ir.errors import GraphError
 from graphcore.ir.help_text import attributes, parameters
 from graphcore.ir.provenance import Origin, described_by
 
 from .blame import Mask, first
 from .check import labels_in, place_of, plain, quoted_code, show_place, show_value
-from .interpreter import Array, Interpreter, Sizes
+from .interpreter import Interpreter, Sizes
 from .rule_text import rule_text
 
 

@@ -8,7 +8,7 @@ from typing import Any, SupportsIndex, overload
 
 import numpy as np
 
-from graphcore.ir import Graph, Node
+from graphcore.ir import Array, Graph, Node
 from graphcore.ir.axes import values as types_of
 from graphcore.ir.errors import GraphIndexError, GraphKeyError
 from graphcore.ir.help_text import attributes
@@ -19,7 +19,7 @@ from graphcore.ops import autodiff, leaf
 from graphcore.ops.control import LOOPS
 
 from .check import Step, show_value
-from .interpreter import Array, Frame, Interpreter, Lower, Run
+from .interpreter import Frame, Interpreter, Lower, Run
 from .text import align, few, fold, one_line, show_name
 from .variables import variables
 

@@ -2,6 +2,7 @@
 
 from .dtypes import BOOL as BOOL
 from .dtypes import INT as INT
+from .dtypes import Array as Array
 from .graph import Graph as Graph
 from .literal import Literal as Literal
 from .names import Hidden as Hidden

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,8 @@ from .types import DType
 
 BOOL, INT, FLOAT = np.dtype(np.bool_), np.dtype(np.int64), np.dtype(np.float64)
 HALF, SINGLE = np.dtype(np.float16), np.dtype(np.float32)
+
+Array: TypeAlias = npt.NDArray[Any]
 
 DtypeRule = Callable[[DType], DType]
 """The dtype of a result, given that of the operands."""

@@ -16,7 +16,7 @@ from graphcore.backends.llvm_kernels.passes.parts import read_parts_in_results
 from graphcore.backends.llvm_kernels.passes.pieces import cut_kernels
 from graphcore.backends.llvm_kernels.passes.rematerialise import rematerialise
 from graphcore.backends.numpy_backend.constants import compute_constants
-from graphcore.ir import Graph, Node, Op, Size, TensorType, TupleType, Type
+from graphcore.ir import Array, Graph, Node, Op, Size, TensorType, TupleType, Type
 from graphcore.ir.contracts import Contract
 from graphcore.ir.names import ValueOf
 from graphcore.ir.provenance import described_by
@@ -33,7 +33,7 @@ from . import entrance, machine
 from .arithmetic import KINDS, SCALAR, emits
 from .codegen import GraphWriter
 from .elementary import compiled, module
-from .entrance import Array, Bind, CallableKernel, Hosted, Kernel, Slot
+from .entrance import Bind, CallableKernel, Hosted, Kernel, Slot
 from .failures import Machine
 from .flops import COSTS
 from .loops import CONTROL

@@ -23,9 +23,9 @@ from typing import Any, NamedTuple, TypeAlias
 from weakref import WeakValueDictionary
 
 import numpy as np
-import numpy.typing as npt
 
 from graphcore.backends import printing
+from graphcore.ir import Array
 from graphcore.ir.errors import GraphMemoryError
 from graphcore.ir.sizes import Size, evaluate
 from graphcore.ir.types import TensorType, show_dtype
@@ -33,7 +33,6 @@ from graphcore.ir.types import TensorType, show_dtype
 from . import capsules, machine
 from .arena import LINE, Need, packed
 
-Array: TypeAlias = npt.NDArray[Any]
 Bind: TypeAlias = "Callable[[Sequence[Any]], tuple[list[Array], tuple[int, ...]]]"
 """From the arguments of a call to arrays of the declared dtypes and dims, and the unknown sizes."""
 Report: TypeAlias = "Callable[[list[int], dict[str, int]], Exception]"

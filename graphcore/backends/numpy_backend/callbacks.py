@@ -7,13 +7,11 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from graphcore.backends.argument_checks import RANK
+from graphcore.ir import Array
 from graphcore.ir.types import TensorType, show_tensor
 from graphcore.ops.outside import Function
-
-Array = npt.NDArray[Any]
 
 
 class CallbackError(Exception):

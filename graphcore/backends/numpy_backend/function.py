@@ -10,10 +10,9 @@ from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from graphcore.backends.errors import DEFECTS, defect, in_step, outside, reword
-from graphcore.ir import Graph, Node
+from graphcore.ir import Array, Graph, Node
 from graphcore.ir.errors import GraphError
 from graphcore.ir.provenance import described_by
 from graphcore.ir.sizes import evaluate
@@ -27,7 +26,6 @@ from .running_code import Running
 from .source import Code
 from .writer import Kernels
 
-Array = npt.NDArray[Any]
 KEPT = 4
 """The number of different sizes for which buffers are kept between calls."""
 

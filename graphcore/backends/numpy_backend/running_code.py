@@ -7,13 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
 from typing import Any, NamedTuple, TypeAlias
 
-import numpy.typing as npt
-
 from graphcore.backends.python_code import python_code
+from graphcore.ir import Array
 
 from .source import Code, Line, Source
 
-Array = npt.NDArray[Any]
 Run: TypeAlias = "Callable[[Sequence[Array], Sequence[int], Sequence[Array]], list[Array]]"
 
 

@@ -8,20 +8,17 @@ callers turn NumPy's warnings off.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from graphcore.ir import Expression, Node, Op
+from graphcore.ir import Array, Expression, Node, Op
 from graphcore.ir.sizes import evaluate
 from graphcore.ops import elementwise, leaf
 
 from .matrices import MATRICES
 from .special import function
 from .tensors import TENSORS
-
-Array: TypeAlias = npt.NDArray[Any]
 
 
 def cast(x: Array, dtype: np.dtype[Any]) -> Array:

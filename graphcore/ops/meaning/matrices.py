@@ -8,17 +8,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg
 from numpy.linalg import LinAlgError
 
-from graphcore.ir import Op, TensorType, TupleType
+from graphcore.ir import Array, Op, TensorType, TupleType
 from graphcore.ops import linalg
-
-Array: TypeAlias = npt.NDArray[Any]
 
 
 def of_batch(op: Op, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import scipy.special
 
+from graphcore.ir import Array
 from graphcore.ops import incomplete
-
-Array: TypeAlias = npt.NDArray[Any]
 
 
 def function(name: str) -> Callable[..., Array]:

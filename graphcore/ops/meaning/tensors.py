@@ -6,14 +6,12 @@ from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import scipy.special
 
-from graphcore.ir import Op
+from graphcore.ir import Array, Op
 from graphcore.ir.literal import Literal as Number
 from graphcore.ops import outside, tensor
 
-Array: TypeAlias = npt.NDArray[Any]
 Ints: TypeAlias = tuple[int, ...]
 
 
