@@ -78,7 +78,7 @@ def built(
     inputs, outputs = list(given.values()), results(program, given)
     with pytest.MonkeyPatch.context() as patch:
         if program.seed % 2:  # as if its graph were long
-            patch.setattr(pieces, "LONG", 60)
+            patch.setattr(pieces, "LONG_GRAPH", 60)
         join = join_of(program)
         compiled = [gc.compile(inputs, outputs, native=native, join=join) for native in targets]
     return compiled, [y.dims for y in outputs]

@@ -10,7 +10,7 @@ LINE = 64
 """Buffers begin at multiples of so many bytes."""
 DISTINCT = 500
 """The first so many slots hold one buffer each; from there on, slots of equal size are reused."""
-MANY = 1000
+MOST_FITTED = 1000
 """The most buffers that are fitted into each other: each is compared with all others."""
 
 
@@ -26,9 +26,9 @@ def packed(needs: Sequence[Need]) -> tuple[list[int], int]:
 
     Buffers are placed one by one, larger ones first, and of equally large ones those that are in
     use for longer: each at the first place where no buffer lies that is in use at the same time.
-    More than `MANY` lie one after the other, as placing them would take long.
+    More than `MOST_FITTED` lie one after the other, as placing them would take long.
     """
-    if len(needs) > MANY:
+    if len(needs) > MOST_FITTED:
         sizes = [-(-max(need.bytes, 1) // LINE) * LINE for need in needs]
         ends = [*accumulate(sizes)]
         return [0, *ends[:-1]], ends[-1]

@@ -23,9 +23,9 @@ from .results import changed
 from .storing import reaches
 from .writer import Writer
 
-MOST = 16
+MOST_ROWS = 16
 """The most rows and columns of matrices that are computed so: larger ones leave the first cache."""
-LEAST = 3
+LEAST_MATRICES = 3
 """The fewest matrices that are worth the time of as many as there are lanes."""
 LANE = Index(integer(0), integer(1))
 """The last index of the memory here."""
@@ -45,7 +45,7 @@ class Factors(NamedTuple):
 
 def bounded(size: Size) -> Size:
     """A size that memory is taken for: larger matrices do not come here."""
-    return min(size, MOST) if isinstance(size, int) else MOST
+    return min(size, MOST_ROWS) if isinstance(size, int) else MOST_ROWS
 
 
 def sides(w: Writer, node: Node, kind: np.dtype, rows: Size, columns: Size) -> Buffer:
@@ -151,9 +151,9 @@ def are_worth_it(w: Writer, kind: str, shape: Shape, sizes: Sequence[Value]) -> 
     """Whether a batch has enough matrices of such `sizes`, and none is too large."""
     if not shape or kind in PARTS:
         return FALSE
-    found = reaches(w.b, w.size(shape[-1]), LEAST)
+    found = reaches(w.b, w.size(shape[-1]), LEAST_MATRICES)
     for n in sizes:
-        found = w.b.both(found, reaches(w.b, w.b.sub(integer(MOST), n), 0))
+        found = w.b.both(found, reaches(w.b, w.b.sub(integer(MOST_ROWS), n), 0))
     return found
 
 

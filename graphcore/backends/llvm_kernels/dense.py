@@ -32,25 +32,25 @@ LANES = {"x86-64-v4": {"f64": 8, "f32": 16}, "x86-64-v3": {"f64": 4, "f32": 8}}
 """How many values one register holds, by the level of x86-64."""
 ROWS = {"x86-64-v4": 8, "x86-64-v3": 4}
 """How many rows of the result are computed at once."""
-WIDE = 3
+VECTORS = 3
 """The vectors of a row of a strip: with AVX-512 sums are in 24 of 32 registers, else 12 of 16."""
 INNER = 256
 """How much of the inner axis is walked before a sum goes to memory: a strip fits the cache L1."""
 SUMS = 12
 """How many sums of such blocks are added up before their sum joins the result."""
-LONGEST = INNER * SUMS * (ADDITIONS - GROUP - INNER // GROUP - SUMS)
+LONGEST_INNER = INNER * SUMS * (ADDITIONS - GROUP - INNER // GROUP - SUMS)
 """How long an inner axis may be without looking at what rounding adds to the result."""
-TALL = 256
+ROWS_PER_STRIP = 256
 """How many rows read a strip before the next one is copied: so much of x fits the cache L2."""
-FEW = 16
+FEW_ROWS = 16
 """So few rows that a strip is read where it lies, if values of a row lie side by side."""
 IN_CACHE = 2**15
 """So many values of y stay in the cache L2, and are read where they lie in the same way."""
-LOW = 32
+ROWS_IN_PLACE = 32
 """How many rows read such strips, so that the result is written along its rows."""
-SHORT = 16
+INNER_OF_FEW_ROWS = 16
 """How much of the inner axis few rows walk if y is larger: so many rows of y are read along."""
-LONG = SHORT * SUMS * (ADDITIONS - SHORT - SUMS)
+LONGEST_OF_FEW_ROWS = INNER_OF_FEW_ROWS * SUMS * (ADDITIONS - INNER_OF_FEW_ROWS - SUMS)
 """How long an inner axis may be that is walked so."""
 
 PAGE_BY_PAGE = '"probe-stack"="inline-asm"'
@@ -98,7 +98,7 @@ class Dense:
     Values of x lie `down` and `right` of each other, those of y `below` and `beside`, of which one
     is 1. If `upper` holds, values below the diagonal of z need not be computed. Sums of several
     blocks of the inner axis lie in `part`, and behind it what rounding has added to z, if this axis
-    is longer than LONGEST: two matrices as z.
+    is longer than LONGEST_INNER: two matrices as z.
     """
 
     def __init__(self, kind: str, level: str) -> None:
@@ -113,7 +113,9 @@ class Dense:
         self.y = self.given("y", (self.inner, self.below), (self.columns, self.beside))
         self.z = Buffer(Value("%z", "ptr"), (self.rows, self.columns), kind)
         self.part = self.z._replace(pointer=Value("%part", "ptr"))
-        self.strip = Buffer(Value("%strip", "ptr"), (integer(INNER), integer(WIDE * b.width)), kind)
+        self.strip = Buffer(
+            Value("%strip", "ptr"), (integer(INNER), integer(VECTORS * b.width)), kind
+        )
 
     def given(self, name: str, *axes: tuple[Value, Value]) -> Buffer:
         """A matrix as it lies: the size of each axis, and how far apart its places are."""
@@ -126,18 +128,18 @@ class Dense:
         """The module."""
         b = self.b
         wide = b.widen(literal(0.0, self.kind)).type
-        b.lines[0].append(f"  %strip = alloca [{INNER * WIDE} x {wide}], align 64")
-        is_few = b.op("icmp sle", self.rows, integer(FEW))
+        b.lines[0].append(f"  %strip = alloca [{INNER * VECTORS} x {wide}], align 64")
+        is_few = b.op("icmp sle", self.rows, integer(FEW_ROWS))
         is_small = b.op("icmp sle", b.mul(self.inner, self.columns), integer(IN_CACHE))
         is_run = b.op("icmp eq", self.beside, integer(1))
         far = b.both(is_run, b.both(is_few, b.neither(is_small)))
-        far = b.both(far, b.op("icmp sle", self.inner, integer(LONG)))
-        self.step = b.select(far, integer(SHORT), integer(INNER))
-        tall = b.select(b.both(is_run, is_small), integer(LOW), integer(TALL))
+        far = b.both(far, b.op("icmp sle", self.inner, integer(LONGEST_OF_FEW_ROWS)))
+        self.step = b.select(far, integer(INNER_OF_FEW_ROWS), integer(INNER))
+        tall = b.select(b.both(is_run, is_small), integer(ROWS_IN_PLACE), integer(ROWS_PER_STRIP))
         stays = b.both(is_run, b.op("or", is_few, is_small))
         # Without an inner axis there is a block of nothing, which clears the result.
         end = b.call("smax", self.inner, integer(1))
-        self.is_long = b.op("icmp sgt", end, integer(LONGEST))
+        self.is_long = b.op("icmp sgt", end, integer(LONGEST_INNER))
         self.added = self.moved(self.part, b.mul(self.rows, self.columns), self.part.shape)
         self.in_blocks(end, self.step, partial(self.block, tall, is_run, stays))
         b.do("ret void")
@@ -171,18 +173,18 @@ class Dense:
         def rows_from(i: Value, high: Value) -> None:
             def columns_from(j: Value) -> Sequence[Value]:
                 width = b.sub(self.columns, j)
-                masks = [p.left(width, integer(n * b.width)) for n in range(WIDE)]
+                masks = [p.left(width, integer(n * b.width)) for n in range(VECTORS)]
                 y = self.after(self.y, b.add(b.mul(k, self.below), b.mul(j, self.beside)))
                 whole = b.op("icmp sge", width, self.strip.shape[1])
                 in_place = b.both(stays, whole)
-                in_full = partial(self.copy_rows, y, many, [TRUE] * WIDE)
+                in_full = partial(self.copy_rows, y, many, [TRUE] * VECTORS)
                 in_part = partial(self.copy_rows, y, many, masks)
                 by_rows = partial(b.branch, whole, in_full, in_part)
                 by_columns = partial(self.copy_columns, y, many, width)
                 b.branch(in_place, tuple, partial(b.branch, is_run, by_rows, by_columns))
                 apart = b.select(in_place, self.below, self.strip.shape[1])
                 pointer = b.select(in_place, y.pointer, self.strip.pointer)
-                many_there = b.select(in_place, y.shape[0], integer(INNER * WIDE * b.width))
+                many_there = b.select(in_place, y.shape[0], integer(INNER * VECTORS * b.width))
                 values = Buffer(pointer, (many_there,), self.kind, b.level, b.names)
                 end = b.add(i, high)
                 last = b.call("smin", end, b.add(j, self.strip.shape[1]))
@@ -201,10 +203,10 @@ class Dense:
                     return ()
 
                 number = b.op("udiv", b.sub(width, integer(1)), integer(b.width))
-                b.choose(number, *[partial(tiles, n + 1) for n in range(WIDE)])
+                b.choose(number, *[partial(tiles, n + 1) for n in range(VECTORS)])
                 return ()
 
-            p.looped(integer(0), self.columns, WIDE * b.width, (), columns_from)
+            p.looped(integer(0), self.columns, VECTORS * b.width, (), columns_from)
 
         self.in_blocks(self.rows, tall, rows_from)
 

@@ -38,11 +38,11 @@ Bind: TypeAlias = "Callable[[Sequence[Any]], tuple[list[Array], tuple[int, ...]]
 Report: TypeAlias = "Callable[[list[int], dict[str, int]], Exception]"
 """From the record of a failure, and the unknown sizes, to the error."""
 
-KEPT = 4
+IDLE_KEPT = 4
 """How many idle workspaces are kept: memory for calls of other sizes, or at the same time."""
-LONG = 20e-6
+LONG_CALL = 20e-6
 """Calls that take this many seconds or more release the GIL."""
-HUGE = 2**22
+HUGE_NEST = 2**22
 """Nests of this many elements or more look for signals: they may take 10 ms, or many times that."""
 PERIOD = 0.03
 """How many seconds pass between two looks for signals."""
@@ -129,8 +129,9 @@ class Kernel(NamedTuple):
     """Machine code, `i64 kernel(ptr table, ptr sizes, ptr record)`, and the types of its arguments.
 
     The table holds the data of the params, of the results, and then `slots`. Where some node has
-    HUGE `counts` of places the `patient` kernel is called, whose nests look for signals. It returns
-    0, 1 after it has written a failure into the record, or STOPPED after `poll` has returned that.
+    HUGE_NEST `counts` of places the `patient` kernel is called, whose nests look for signals. It
+    returns 0, 1 after it has written a failure into the record, or STOPPED after `poll` has
+    returned that.
     """
 
     code: machine.Stages
@@ -217,7 +218,7 @@ class CallableKernel:
             if words[start : start + len(sizes)].tolist() == sizes:
                 return words
             self.idle.append(words)
-        del self.idle[: -KEPT + 1]
+        del self.idle[: -IDLE_KEPT + 1]
         return None
 
     def workspace(self, shape: list[int], sizes: tuple[int, ...]) -> Array:
@@ -268,7 +269,7 @@ class CallableKernel:
     def code_for(self, known: dict[str, int]) -> int:
         """The address of the code for calls of some sizes, which is made at the first of them."""
         kernel, stages = self.kernel, self.kernel.code
-        if kernel.patient and any(evaluate(size, known) >= HUGE for size in kernel.counts):
+        if kernel.patient and any(evaluate(size, known) >= HUGE_NEST for size in kernel.counts):
             stages = kernel.patient()
         address = stages.at_once()["kernel"]
         if not stages.is_last and address not in self.quick:
@@ -393,14 +394,14 @@ def code() -> machine.Code:
     while (now := time.perf_counter()) < begin + 0.5e-3:
         pass
     rate = (ticks() - first) / (now - begin)
-    for name, seconds in (("long", LONG), ("period", PERIOD)):
+    for name, seconds in (("long", LONG_CALL), ("period", PERIOD)):
         ctypes.c_int64.from_address(made[name]).value = int(seconds * rate)
     return made
 
 
 def ticks_per_second() -> float:
     """The rate of the clock of the processor."""
-    return float(ctypes.c_int64.from_address(code()["long"]).value / LONG)
+    return float(ctypes.c_int64.from_address(code()["long"]).value / LONG_CALL)
 
 
 PARTS = ("entrance", "hosted")

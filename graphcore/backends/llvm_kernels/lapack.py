@@ -146,7 +146,7 @@ def cholesky(w: Writer, node: Node, homes: Homes) -> None:
             n,
             lambda: small_matrices.cholesky(w, buffer.kind, own.pointer, n, info),
             lambda: call("U", call.size(n), own.pointer, call.stride(n), info),
-            small_matrices.MOST,
+            small_matrices.MOST_ROWS,
         )
 
         def lost() -> Sequence[Value]:

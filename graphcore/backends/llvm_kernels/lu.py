@@ -88,7 +88,7 @@ def factor(w: Writer, f: Factors, a: Node, at: At, getrf: Call) -> Value:
 
     given = getrf.kind, f.packed.pointer, f.exchanges.pointer, f.n, info
     small_matrices.either(
-        w, f.n, lambda: small_matrices.factored(w, *given), called, small_matrices.MOST
+        w, f.n, lambda: small_matrices.factored(w, *given), called, small_matrices.MOST_ROWS
     )
     return is_set(w, info)
 

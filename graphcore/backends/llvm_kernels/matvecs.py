@@ -34,13 +34,13 @@ ROWS = 8
 """How many rows are read at once."""
 GROUP = 4
 """How many rows are added up before they join the sum of a strip."""
-FEW = 6
+FEW_HALVES = 6
 """The most halves of vectors of a row that stay in registers with the sums of their columns."""
 STRIP = 24 * ROWS
 """How many rows are added up before their sum joins the total."""
 IN_CACHE = 2048
 """How many values of a matrix are read by one product before the next one reads them."""
-SMALL = 1024
+SMALL_MATRIX = 1024
 """The most values of a matrix of known sizes for which loops of the kernel's own are faster."""
 
 
@@ -94,7 +94,7 @@ def in_memory(w: Writer, root: Node) -> Product | None:
     buffer, places = w.places.buffers.get(matrix.base), count(x.type.shape[-2:])
     if buffer is None or buffer.skipped or {buffer.kind, kind_of(vector)} != {kind_of(root)}:
         return None
-    if isinstance(places, int) and places <= SMALL:
+    if isinstance(places, int) and places <= SMALL_MATRIX:
         return None
     if any(unknowns(n) & w.program.found for n in x.type.shape):
         return None
@@ -158,7 +158,7 @@ def store_product(w: Writer, given: Product, into: Buffer, before: Product | Non
                 part = moved(b, a, b.mul(first, apart), kind)
                 call("across", part, v, moved(b, y, first, kind), many, columns, apart)
             elif inner:
-                short = b.op("icmp sle", columns, integer(FEW * LANES[kind] // 2))
+                short = b.op("icmp sle", columns, integer(FEW_HALVES * LANES[kind] // 2))
                 b.branch(short, lambda: both(first, many), lambda: pieces(first, many))
             else:
                 read(first, many, FALSE)
@@ -415,7 +415,7 @@ def twice(kind: str) -> str:
         return ()
 
     last = b.sub(b.call("smax", columns, integer(1)), integer(1))
-    b.choose(b.op("sdiv", last, integer(short)), *[partial(by, n + 1) for n in range(FEW)])
+    b.choose(b.op("sdiv", last, integer(short)), *[partial(by, n + 1) for n in range(FEW_HALVES)])
     b.do("ret void")
     given = f"{READ} %x, {READ} %v, {WRITTEN_TO} %y, {WRITTEN_TO} %part, {SIZES}"
     return module(f"define void @twice({given})", b)

@@ -171,7 +171,7 @@ def metered(graph: Graph, unknowns: tuple[str, ...], known: Mapping[str, int]) -
     """
     made: dict[Graph, Machine] = {}
     counts = counts_of(graph, frozenset(known))
-    patient = any(evaluate(n, known) >= entrance.HUGE for n in counts)
+    patient = any(evaluate(n, known) >= entrance.HUGE_NEST for n in counts)
 
     def machine(body: Graph, names: tuple[str, ...]) -> Machine:
         if body not in made:

@@ -33,7 +33,7 @@ DEEPEST = 60
 """How many nodes may be computed from each other without one of them being stored."""
 FRAMES = 6
 """The number of nodes that a reduction counts as there: several functions write it."""
-MOST = 12
+MOST_STORED = 12
 """The most values that are stored in one nest: more streams slow each other down."""
 READINGS = 16
 """The largest number of readers of a value that are distinguished."""
@@ -287,7 +287,7 @@ def joinable(step: Step, node: Node) -> bool:
     first = step.roots[0]
     if any(reduces(x) or is_by_parts(x) for x in (first, node)):
         return False
-    return space_of(first) == space_of(node) and len(step.roots) < MOST
+    return space_of(first) == space_of(node) and len(step.roots) < MOST_STORED
 
 
 def folds_with(step: Step, node: Node) -> bool:

@@ -30,13 +30,13 @@ from .planning import best_plan
 from .products import is_own_product
 from .routines import routines
 from .rows import Chain, Pair, Rows
-from .wording import LONGEST, At, Line, Names, Stored, Words, length, name_of
+from .wording import LONGEST_LINE, At, Line, Names, Stored, Words, length, name_of
 from .writer import Order
 
 COLUMN = 64
 """Where the user's lines stand, if the text before is not longer."""
 INDENT = "    "
-MOST = 3
+MOST_LINES = 3
 """The most lines of the user that are named at the end of a line."""
 
 
@@ -95,7 +95,9 @@ class Text:
         rest = [x.origin for x in others if x.inputs and x.origin != NOWHERE]
         also = dict.fromkeys([short(x, origin) for x in rest if x[:2] != origin[:2]])
         if also:
-            said += f"; also {', '.join([*also][:MOST])}{', …' if len(also) > MOST else ''}"
+            said += (
+                f"; also {', '.join([*also][:MOST_LINES])}{', …' if len(also) > MOST_LINES else ''}"
+            )
         return f"{text:<{COLUMN}}  # {dtype}{said}"
 
     def constant_name(self, node: Node, view: View) -> str:
@@ -430,6 +432,6 @@ def looped(axes: str, lines: list[Line], indent: int) -> list[Line]:
     if len(lines) == 1:
         (line,) = lines
         joined = f"for {axes}: {line.text}"
-        if len(joined) <= LONGEST:
+        if len(joined) <= LONGEST_LINE:
             return [Line(indent, joined, line.nodes)]
     return [Line(indent, f"for {axes}:"), *lines]

@@ -35,7 +35,7 @@ COMBINED: dict[Op, Op] = {
 """How an update is combined with the value before; updates of other ops replace it."""
 SAMPLE = 512
 """How many positions are compared with the next one to see whether they mostly repeat it."""
-FEW = 48
+FEW_FLOATS = 48
 """How many floats are added without looking at what rounding adds."""
 START = {t.scatter: 0, t.scatter_prod: 1}
 """The value of all places before the updates, unless the first operand has them."""
@@ -126,7 +126,7 @@ def subtract(w: Writer, node: Node, buffer: Buffer, added: Buffer) -> None:
 def what_rounding_adds(w: Writer, node: Node, indices: Sequence[Node]) -> list[Buffer]:
     """The buffer of what rounding has added to each place; none if few floats are added."""
     many, kind = count(indices[0].type.shape), kind_of(node)
-    few = are_distinct(indices) or (isinstance(many, int) and many <= FEW)
+    few = are_distinct(indices) or (isinstance(many, int) and many <= FEW_FLOATS)
     if few or COMBINED.get(node.op) is not e.add or kind[0] not in "fc":
         return []
     wide = DOUBLE.get(kind, kind)

@@ -311,7 +311,7 @@ def is_small_product(node: Node) -> bool:
     if k == 1:
         return True
     known = isinstance(k, int) and k <= WIDTH
-    return known and any(is_at_most(places, SMALL) for places in ((i, j, k), (i, WIDTH, k)))
+    return known and any(is_at_most(places, SMALL_PRODUCT) for places in ((i, j, k), (i, WIDTH, k)))
 
 
 def is_at_most(shape: Shape, most: int) -> bool:
@@ -320,7 +320,7 @@ def is_at_most(shape: Shape, most: int) -> bool:
     return isinstance(places, int) and places <= most
 
 
-SMALL = 256
+SMALL_PRODUCT = 256
 """How many products of numbers a matrix product may have that calls no routine, for eight columns
 where there may be any number of columns.
 """

@@ -17,7 +17,7 @@ from .arithmetic import SCALAR
 from .builder import WIDTH
 from .lapack import is_matrix_transpose
 
-LONG = 4 * WIDTH
+LONG_ROW = 4 * WIDTH
 """From which size on a row is worth loops of its own."""
 
 
@@ -65,7 +65,7 @@ def reads_own_row(root: Node, k: int, made: Collection[Node]) -> bool:
 
 def is_long(size: Size) -> bool:
     """Whether a size is unknown, or large."""
-    return not isinstance(size, int) or size >= LONG
+    return not isinstance(size, int) or size >= LONG_ROW
 
 
 def runs_inside(root: Node) -> bool:

@@ -22,11 +22,11 @@ from .nests import is_transposed, walked
 from .places import Places, counts_through
 from .rows import is_long
 
-MOST = 400
+MOST_READINGS = 400
 """How many readings of values are followed from the roots of a nest."""
 SAMPLE = 1000
 """The size for which the middle of a loop is compared with the whole; no result depends on it."""
-LARGE = 0.75
+LARGE_SHARE = 0.75
 """The least share of the places that is worth a loop of its own."""
 
 Reading: TypeAlias = tuple[Node, int, Size]
@@ -65,7 +65,7 @@ def middle(p: Places, roots: Iterable[Node]) -> Middle | None:
         fresh = [x for x in operands if x not in seen and not is_known(p, x[0])]
         seen.update(fresh)
         waiting += fresh
-        if len(seen) > MOST:
+        if len(seen) > MOST_READINGS:
             return None
     for node in all_below(p, unknown):
         found.parts.pop(node, None)
@@ -73,7 +73,7 @@ def middle(p: Places, roots: Iterable[Node]) -> Middle | None:
         return None  # zeros around a tensor are a mask of its loads, which costs little
     whole = at_sample(size)
     start, stop = max(map(at_sample, found.starts)), min(map(at_sample, found.stops))
-    return found if min(stop, whole) - max(start, 0) >= LARGE * whole else None
+    return found if min(stop, whole) - max(start, 0) >= LARGE_SHARE * whole else None
 
 
 def is_known(p: Places, node: Node) -> bool:

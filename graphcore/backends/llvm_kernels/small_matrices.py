@@ -22,7 +22,7 @@ from .machine import Code, cached
 from .places import Places
 from .writer import Writer
 
-MOST = 8
+MOST_ROWS = 8
 """The most rows of a matrix for which our routines are faster."""
 MOST_SOLVED = 64
 """The most rows of a triangle that our routine solves: OpenBLAS lets all its threads wait for each

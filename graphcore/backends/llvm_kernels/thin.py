@@ -22,9 +22,9 @@ from .places import Places
 LANES = {"f64": 8, "f32": 16}
 ROWS = 4
 """How many rows of the result are computed at once."""
-LONGEST = 512
+LONGEST_SUM = 512
 """The most products that are added up, in groups of GROUP: `dense` adds up more in blocks."""
-MOST = {"x86-64-v4": 64, "x86-64-v3": 1024}
+MOST_VALUES = {"x86-64-v4": 64, "x86-64-v3": 1024}
 """The most values of y, or of the result, for which our routine is faster, by the level of x86-64.
 
 Measured beside OpenBLAS 0.3 with AVX2, in float64: 20 times as fast for 4 x 4 x 4 (rows, inner,
@@ -36,14 +36,14 @@ columns), 3 for 16 x 16 x 16, 1.2 for 32 x 32 x 32, 2 for 10 x 500 x 10, 1.5 for
 
 def is_quicker(b: Builder, kind: str, rows: Value, inner: Value, columns: Value) -> Value:
     """Whether our routine is quicker than BLAS for matrices of these sizes."""
-    if kind not in LANES or (inner.number is not None and inner.number > LONGEST):
+    if kind not in LANES or (inner.number is not None and inner.number > LONGEST_SUM):
         return FALSE
-    most, numbers = MOST[levels()[0]], [rows.number, inner.number, columns.number]
+    most, numbers = MOST_VALUES[levels()[0]], [rows.number, inner.number, columns.number]
     known = [n for n in numbers if n is not None]
     if len(known) == len(numbers):
         return TRUE if min(known[:2]) * known[2] <= most else FALSE
     read = b.mul(b.call("smin", rows, inner), columns)
-    short = b.op("icmp sle", inner, integer(LONGEST))
+    short = b.op("icmp sle", inner, integer(LONGEST_SUM))
     return b.both(short, b.op("icmp sle", read, integer(most)))
 
 

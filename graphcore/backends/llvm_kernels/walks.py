@@ -23,11 +23,11 @@ from .squares import transposed
 ROWS = 4
 """How many rows are added up at once, so that none waits for the last addition; how many vectors of
 columns, so that each page of memory is read in longer pieces."""
-FEW = 2
+FEW_REDUCTIONS = 2
 """The most reductions that are computed in several rows at once: their sums are registers."""
 INTERLEAVED = 8
 """The most values that are interleaved to be stored as runs."""
-MANY = 2 * UNROLLED
+MOST_WRITTEN_OUT = 2 * UNROLLED
 """The most places of short axes and of those in front that are written out, together."""
 SUMS = 8
 """The most sums of several rows, at the places of their short axes: they are registers as well."""
@@ -55,7 +55,7 @@ def walk(
     """
     sizes = space(shapes[0])
     short = max([len(written_out(shape, (ZERO,) * len(sizes))) for shape in shapes])
-    few = written_out_in_front(sizes, MANY // max(short, 1))
+    few = written_out_in_front(sizes, MOST_WRITTEN_OUT // max(short, 1))
     grouped = axis % len(sizes) if rows > 1 else -1
 
     def inner(group: Sequence[At], mask: Value) -> Sequence[Value]:
@@ -139,7 +139,7 @@ def every(roots: Sequence[Node], indices: Sequence[Sequence[At]]) -> list[tuple[
 
 def at_once(p: Places, roots: Sequence[Node]) -> int:
     """How many rows of reductions are computed at once: several where each waits for its sum."""
-    if len(roots) > FEW or cost(p, roots) > LIGHT * len(roots):
+    if len(roots) > FEW_REDUCTIONS or cost(p, roots) > LIGHT * len(roots):
         return 1
     shapes = [root.type.shape for root in roots]
     places = sum(len(written_out(shape, (ZERO,) * len(space(shape)))) for shape in shapes)
@@ -169,7 +169,7 @@ def transposed_along(p: Places, roots: Sequence[Node]) -> int | None:
             return None
         found.add(last)
     simple = not any(kind_of(root) in PARTS for root in roots) and p.b.width == WIDTH
-    if not simple or len(found) != 1 or len(roots) > FEW or cost(p, roots) > LIGHT:
+    if not simple or len(found) != 1 or len(roots) > FEW_REDUCTIONS or cost(p, roots) > LIGHT:
         return None
     return found.pop()
 

@@ -16,7 +16,7 @@ from .addressing import BYTES
 from .arithmetic import SCALAR, computed_in, kind_of
 from .builder import PARTS, WIDTH
 
-SMALL = 4
+SMALL_BYTES = 4
 """How many bytes a value has at most for more than eight to stand side by side."""
 SIMPLE = frozenset({*SCALAR, t.expand, leaf.full, leaf.constant})
 """Ops that read no lane from where lanes do not follow each other."""
@@ -34,7 +34,7 @@ def width_of(roots: Sequence[Node], *stored: Container[Node]) -> int:
         lies = x.op is leaf.project or any(x in known for known in stored)
         kinds = [kind_of(x)] if lies else [kind_of(x), *computed_in(x)]
         most = max(most, *[BYTES[PARTS.get(kind, kind)] for kind in kinds])
-        if most > SMALL:
+        if most > SMALL_BYTES:
             return WIDTH
         if lies:
             continue

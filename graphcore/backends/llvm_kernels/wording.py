@@ -21,9 +21,9 @@ from graphcore.ir.names import apart
 from graphcore.ir.size_text import text
 from graphcore.ir.sizes import unknown, unknowns
 
-LONGEST = 88
+LONGEST_LINE = 88
 """How long a line may be that has its loops in front."""
-LONG = 60
+LONG_PART = 60
 """How long a part of a line may be that has no line of its own."""
 LOOSE, CHOICE, OR, AND, NOT, COMPARED, SUM, PRODUCT, MINUS, ATOM = range(10)
 """How tightly the outermost operator of a text binds its operands."""
@@ -268,7 +268,7 @@ class Words:
             return x.name
         text, below = self.said(x, blocks, indent)
         again = x.uses > 1 and any(self.phrases_in(inner) for inner in x.parts)
-        if not (below or again or len(text) > LONG):
+        if not (below or again or len(text) > LONG_PART):
             return text if x.binding >= part.least else f"({text})"
         x.name = self.names.new("v")
         line = Line(indent + x.level, f"{x.name} = {text}", tuple(nodes_of(x)))

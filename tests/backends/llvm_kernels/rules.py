@@ -100,7 +100,7 @@ RULES: dict[str, Rule] = {
             p.KNOWN_HEADS,
             [()],
         ),
-        on=[(chains, "LARGE", 0)],
+        on=[(chains, "LARGE_BYTES", 0)],
         others=of_each(
             {one.__name__: one for one in (p.other_rows, p.two_layers)}, p.HEADS, p.ATTENTION
         ),

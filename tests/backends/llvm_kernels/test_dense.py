@@ -23,8 +23,14 @@ KINDS = {"f64": np.float64, "f32": np.float32}
 SIZES = [
     *[(1, 1, 1), (3, 1, 2), (7, 3, 5), (8, 8, 8), (9, 300, 17), (8, 257, 24), (31, 3, 2)],
     *[(2, 2, 100), (17, 600, 70), (270, 30, 49), (300, 513, 20), (16, 700, 60), (17, 16, 48)],
-    *[(1, 300, 50), (1, 40, 1000), (3, dense.LONG, 9), (3, dense.LONG + 1, 9), (17, 3500, 3)],
-    (2, dense.LONGEST + 300, 3),
+    *[
+        (1, 300, 50),
+        (1, 40, 1000),
+        (3, dense.LONGEST_OF_FEW_ROWS, 9),
+        (3, dense.LONGEST_OF_FEW_ROWS + 1, 9),
+        (17, 3500, 3),
+    ],
+    (2, dense.LONGEST_INNER + 300, 3),
 ]
 """(rows, inner, columns) at and beside the ends of tiles, strips and blocks."""
 
@@ -116,7 +122,7 @@ def test_equal_bits_however_the_matrices_lie(kind: str) -> None:
         found = multiplied(x, y)
         copy = np.asfortranarray(x)
         assert multiplied(copy, y).tobytes() == found.tobytes(), sizes
-        if sizes[0] > dense.FEW or sizes[1] * sizes[2] <= dense.IN_CACHE:
+        if sizes[0] > dense.FEW_ROWS or sizes[1] * sizes[2] <= dense.IN_CACHE:
             assert multiplied(x, np.asfortranarray(y)).tobytes() == found.tobytes(), sizes
 
 

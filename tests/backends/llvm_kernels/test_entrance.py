@@ -177,7 +177,7 @@ def test_patient_code_is_made_in_two_stages_as_well():
     made, patiently = [], []
     patient = machine.cached(lambda: staged(0.0, patiently))
     program, _ = staged_adder(1e9, made, counts=(N,), patient=patient)
-    f, x = program.entrance(), np.ones(entrance.HUGE)
+    f, x = program.entrance(), np.ones(entrance.HUGE_NEST)
     assert [f(x, 1.0)[0][0] for _ in range(2)] == [2.0, 0.0]
     assert made == []  # no call has needed it
     assert [f(np.ones(3), 1.0)[0][0] for _ in range(3)] == [2.0] * 3  # short calls have time left
@@ -247,10 +247,10 @@ def test_idle_workspaces_are_few_and_used_again():
     f, met, made = adder()
     for n in range(50):
         f(np.zeros(n), 0.0)
-    assert len(made.idle) == entrance.KEPT
+    assert len(made.idle) == entrance.IDLE_KEPT
     for n in range(46, 50):
         f(np.zeros(2 * n)[::2], 0.0)
-    assert len(made.idle) == entrance.KEPT
+    assert len(made.idle) == entrance.IDLE_KEPT
     assert len(met) == 54
 
 

@@ -315,7 +315,7 @@ def test_nests_that_look_for_signals_compute_the_same(name, monkeypatch):
     usual = make()
     x = np.random.default_rng(2).integers(-9, 9, [3000, 40][-len(shape) :]).astype(np.int8)
     wanted = usual(x)
-    monkeypatch.setattr(entrance, "HUGE", 1)
+    monkeypatch.setattr(entrance, "HUGE_NEST", 1)
     monkeypatch.setattr(signals, "WORK", 100)
     calls = []
     monkeypatch.setattr(signals.Signals, "look", counted(signals.Signals.look, calls))
@@ -345,7 +345,7 @@ def test_code_for_long_nests_has_the_table_of_the_usual_code(monkeypatch):
     random = np.random.default_rng(0)
     data = [0.1 * random.normal(size=size) for size in ((4, 40, 16), (16, 4, 32), (32, 4, 32))]
     wanted = gc.compile([x, w, u], slopes, native=False)(*data)
-    monkeypatch.setattr(entrance, "HUGE", 1)
+    monkeypatch.setattr(entrance, "HUGE_NEST", 1)
     for found, expected in zip(
         gc.compile([x, w, u], slopes, native=True)(*data), wanted, strict=True
     ):

@@ -126,7 +126,7 @@ def test_places_in_routines_are_checked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A routine that was compiled before is compiled again, with checks."""
-    monkeypatch.setattr(small_matrices, "MOST", 16)
+    monkeypatch.setattr(small_matrices, "MOST_ROWS", 16)
     y, right = op(x), module[name] if isinstance(module, dict) else getattr(module, name)
     wanted = gc.compile([x], y, native=True)(np.eye(9))
 

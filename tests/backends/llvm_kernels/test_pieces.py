@@ -56,7 +56,7 @@ def test_a_chain_has_few_bodies_however_long_it_is() -> None:
     short, long = (bodies(cut(chain(nodes))) for nodes in (1000, 3000))
     assert len(long) > 2.5 * len(short)
     assert len({*long}) <= len({*short}) + 2
-    assert max(map(length, long)) <= pieces.LARGEST
+    assert max(map(length, long)) <= pieces.LARGEST_PIECE
 
 
 LONGER = [pytest.param(period, marks=pytest.mark.slow) for period in (23, 130, 330)]
@@ -118,9 +118,9 @@ def test_updates_that_are_written_in_place_stay_outside() -> None:
 
 
 def short_pieces(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(pieces, "LONG", 5)
-    patch.setattr(pieces, "LARGEST", 6)
-    patch.setattr(pieces, "LEAST", 2)
+    patch.setattr(pieces, "LONG_GRAPH", 5)
+    patch.setattr(pieces, "LARGEST_PIECE", 6)
+    patch.setattr(pieces, "LEAST_PIECE", 2)
 
 
 def check(graph: Graph) -> None:

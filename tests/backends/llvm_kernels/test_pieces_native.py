@@ -26,9 +26,9 @@ pytestmark = needs_machine_code
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pieces of a few nodes, so that short programs have some."""
-    monkeypatch.setattr(pieces, "LONG", 5)
-    monkeypatch.setattr(pieces, "LARGEST", 6)
-    monkeypatch.setattr(pieces, "LEAST", 2)
+    monkeypatch.setattr(pieces, "LONG_GRAPH", 5)
+    monkeypatch.setattr(pieces, "LARGEST_PIECE", 6)
+    monkeypatch.setattr(pieces, "LEAST_PIECE", 2)
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_loops_that_find_one_size_are_in_no_pieces_of_their_own() -> None:
 
 @pytest.mark.usefixtures("short")
 def test_nests_of_pieces_look_for_signals(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(entrance, "HUGE", 1)
+    monkeypatch.setattr(entrance, "HUGE_NEST", 1)
     inputs, y = compile_time.chain(40)
     both = Both(gc.compile(inputs, [y, *gc.grad(y, inputs)]))
     for rows in (1, 9, 100):

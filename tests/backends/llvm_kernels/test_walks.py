@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from graphcore.backends import llvm_kernels
-from graphcore.backends.llvm_kernels.nests import MOST, Nest
+from graphcore.backends.llvm_kernels.nests import MOST_STORED, Nest
 from graphcore.backends.llvm_kernels.planning import best_plan
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
@@ -61,7 +61,7 @@ def test_a_nest_stores_so_many_values_at_most() -> None:
     made = tuple([e.add(x, t.expand(given(f"y{k}"), axes=(0,), sizes=(N,))) for k in range(30)])
     graph = Graph((x, *[y.inputs[1].inputs[0] for y in made]), made)
     steps = best_plan(graph, set(graph.params)).steps
-    assert all(isinstance(step, Nest) and len(step.roots) <= MOST for step in steps)
+    assert all(isinstance(step, Nest) and len(step.roots) <= MOST_STORED for step in steps)
     assert sum(len(step.roots) for step in steps) == len(made)
 
 

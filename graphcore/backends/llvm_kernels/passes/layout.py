@@ -22,7 +22,7 @@ from graphcore.rewrites.motion import (
 )
 from graphcore.rewrites.plain import Axes, transpose
 
-SHORT = 16
+SHORT_AXIS = 16
 """The largest size of a short axis."""
 
 ROW_BY_ROW = frozenset({tensor.argmax, tensor.argmin, tensor.logcumsumexp, tensor.recurrence})
@@ -75,7 +75,7 @@ def products_given(graph: Graph) -> set[Node]:
 
 def is_short(size: Size) -> bool:
     """Whether an axis comes before those that are not."""
-    return isinstance(size, int) and size <= SHORT
+    return isinstance(size, int) and size <= SHORT_AXIS
 
 
 def bound_by_memory(graph: Graph) -> set[Node]:

@@ -17,9 +17,9 @@ from graphcore.ops.schedule import kernel
 from graphcore.schedule.order import finders, in_order, updates
 from graphcore.schedule.regions import bases, enclose, is_given, is_repeated, leaks, sizes_read
 
-LONG = 500
+LONG_GRAPH = 500
 """How many nodes a graph that is not cut has at most: LLVM takes longer a node for longer ones."""
-LARGEST, LEAST = 96, 32
+LARGEST_PIECE, LEAST_PIECE = 96, 32
 """How many nodes a piece has at most, and at least but for the last.
 
 Repetitions that are no longer than the difference are cut alike at once, longer ones soon.
@@ -62,7 +62,7 @@ def pieces(graph: Graph, carries: int) -> list[list[Node]]:
     each group follows the one before in the order of the graph.
     """
     nodes = [x for x in in_order(graph.nodes()) if not (is_given(x) or is_repeated(x))]
-    if len(nodes) <= LONG:
+    if len(nodes) <= LONG_GRAPH:
         return []
     carried = zip(graph.params, graph.outputs[:carries], strict=False)
     alone = {update for param, y in carried for update in updates(y, param)}
@@ -98,10 +98,10 @@ def cut(nodes: Sequence[Node]) -> list[list[Node]]:
     """Nodes in order, cut into pieces."""
     crossing, context, whole = crossings(nodes), contexts(nodes), undivided_places(nodes)
     start, found = 0, []
-    while len(nodes) - start > LARGEST:
-        places = [i for i in range(start + LEAST, start + LARGEST + 1) if not whole[i]]
+    while len(nodes) - start > LARGEST_PIECE:
+        places = [i for i in range(start + LEAST_PIECE, start + LARGEST_PIECE + 1) if not whole[i]]
         if not places:
-            places = [i for i in range(start + LARGEST, len(nodes)) if not whole[i]][:1]
+            places = [i for i in range(start + LARGEST_PIECE, len(nodes)) if not whole[i]][:1]
         if not places:
             break
         end = min(places, key=lambda i: (crossing[i], context[i], -i))

@@ -36,7 +36,7 @@ from graphcore.rewrites.loops.view import (
 )
 from graphcore.rewrites.plain import refill
 
-MOST = 500
+MOST_VALUES = 500
 """How many values are looked at for one loop; those behind them can only be kept."""
 
 
@@ -224,7 +224,7 @@ class Choice:
         while stack:
             x = stack[-1]
             if x not in parts:
-                parts[x] = self.made_of(x) if len(parts) < MOST else None
+                parts[x] = self.made_of(x) if len(parts) < MOST_VALUES else None
                 stack += [y for y in parts[x] or () if y not in parts]
             else:
                 stack.pop()
