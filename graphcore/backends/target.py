@@ -1,6 +1,6 @@
 """What runs programs: a `Target` makes a `Program` of a graph of plain ops.
 
-A new target is a class of each kind; docs/developers/adding_a_backend.md shows one of 100 lines.
+A new target is a class of each kind; docs/developers/adding_a_backend.md shows one.
 """
 
 from __future__ import annotations
