@@ -229,7 +229,7 @@ def test_threads_with_small_stacks() -> None:
 ON_A_FULL_STACK = """
 import ctypes, mmap, sys
 import numpy as np
-from graphcore.backends.llvm_kernels import dense, functions
+from graphcore.backends.llvm_kernels import dense, elementary
 
 level, page, libc = sys.argv[1], mmap.PAGESIZE, ctypes.CDLL(None)
 below, stack = 16 * page, (10 if level[-1] == "4" else 6) * page
