@@ -83,7 +83,7 @@ def hardware() -> dict[str, str]:
         "cpu": f"{os.cpu_count()} CPUs, {known.get('model name', platform.processor())}",
         "flags": " ".join(flags),
         "numpy uses": " ".join(np.show_config(mode="dicts")["SIMD Extensions"]["found"]),
-        "machine code": "none" if machine.refusal() else machine.levels()[0],
+        "machine code": "none" if machine.unavailable() else machine.levels()[0],
     }
     return found | {f"blas of {library}": kernels for library, kernels in blas().items()}
 

@@ -65,6 +65,6 @@ class Literal:
 
 
 @lru_cache(maxsize=1024)
-def whole(value: int, dtype: np.dtype[Any]) -> Literal:
+def integer_literal(value: int, dtype: np.dtype[Any]) -> Literal:
     """An integer as a literal of a dtype, remembered: rules build the same few over and over."""
     return Literal(value, dtype)

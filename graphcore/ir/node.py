@@ -252,9 +252,9 @@ def infix(name: str, x: Node | complex, y: Node | complex) -> Node:
 
 def full_like(x: Any, value: complex) -> Node:
     """`value` in every place of a tensor typed like `x`."""
-    from .literal import Literal, whole
+    from .literal import Literal, integer_literal
 
-    literal = (whole if type(value) is int else Literal)(value, x.type.dtype)
+    literal = (integer_literal if type(value) is int else Literal)(value, x.type.dtype)
     if x.type.dtype.kind in "iu" and literal.item() != value:
         cure = "cast the node to a float first: elementwise.cast(x, dtype=dtype)"
         raise GraphTypeError(f"full_like: {value} is no {x.type.dtype}\n  cure: {cure}")

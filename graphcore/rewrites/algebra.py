@@ -149,7 +149,7 @@ def fold_constants(node: Node) -> Node | None:
     arrays = [v for v in values if v.ndim]
     if any(v.size > FOLDED for v in arrays):
         return None
-    folded = evaluate(node, values)
+    folded = numpy_result(node, values)
     if folded is None:
         return None
     if arrays:
@@ -157,7 +157,7 @@ def fold_constants(node: Node) -> Node | None:
     return leaf.full(value=Literal(folded, node.type.dtype), shape=node.type.shape, dims=None)
 
 
-def evaluate(node: Node, values: list[np.ndarray]) -> np.ndarray | None:
+def numpy_result(node: Node, values: list[np.ndarray]) -> np.ndarray | None:
     """The result that NumPy has for values; None if it takes SciPy, or fails as the call will."""
     ufunc = elementwise.UFUNC.get(node.op)
     with np.errstate(all="ignore"):

@@ -34,7 +34,7 @@ def sum_of_product(node: Node) -> Node | None:
     if not flat(result, axes, letters, letters, x):
         return None
     a, b = factors
-    return product(a, letters, b, letters, {*result}, result)[0]
+    return product_of_two(a, letters, b, letters, {*result}, result)[0]
 
 
 def is_taken_in(x: Node) -> bool:
@@ -156,7 +156,7 @@ def one_operand(node: Node) -> Node | None:
     return single(x, letters, node.attrs["result"])
 
 
-def path(node: Node) -> list[tuple[int, ...]]:
+def cheapest_order(node: Node) -> list[tuple[int, ...]]:
     """The order of pairwise contractions that takes the fewest operations."""
     if len(node.inputs) == 2:
         return [(0, 1)]
@@ -172,20 +172,22 @@ def pairwise(node: Node) -> Node:
     """An einsum of any number of operands as matrix products of two at a time."""
     terms = list(zip(node.inputs, node.attrs["operands"], strict=True))
     result: Axes = node.attrs["result"]
-    for pair in path(node):
+    for pair in cheapest_order(node):
         chosen = [terms[i] for i in sorted(pair)]
         terms = [term for i, term in enumerate(terms) if i not in pair]
         wanted = {*result, *(letter for _, letters in terms for letter in letters)}
         while len(chosen) > 1:
             (x, a), (y, b) = chosen.pop(), chosen.pop()
             keep = wanted | {letter for _, letters in chosen for letter in letters}
-            chosen.append(product(y, b, x, a, keep, result))
+            chosen.append(product_of_two(y, b, x, a, keep, result))
         terms.append(chosen[0])
     ((x, letters),) = terms
     return plain.unless_empty(lone_places(node), single(x, letters, result))
 
 
-def product(x: Node, a: Axes, y: Node, b: Axes, keep: set[int], result: Axes) -> tuple[Node, Axes]:
+def product_of_two(
+    x: Node, a: Axes, y: Node, b: Axes, keep: set[int], result: Axes
+) -> tuple[Node, Axes]:
     """Two operands as one, and its letters: batch, then those of x alone, then those of y alone."""
     x, a = summed_alone(x, a, keep | set(b))
     y, b = summed_alone(y, b, keep | set(a))

@@ -32,11 +32,11 @@ def decompose_expm(node: Node) -> Node:
     that none overflows, they are those of a matrix b of size 1.
     """
     (a,) = node.inputs
-    exponent = if_finite(positive(e.ceil(e.log2(norm(a)))))
+    exponent = if_finite(positive(e.ceil(e.log2(one_norm(a)))))
     powers = [a * power_of_two(-exponent, a)]
     for k in range(1, POWERS):
         powers.append(plain_matrices.matmul(powers[k // 2], powers[k - 1 - k // 2]))
-    size = reduce(e.maximum, [norm(powers[k - 1]) ** (1 / k) for k in (POWERS - 1, POWERS)])
+    size = reduce(e.maximum, [one_norm(powers[k - 1]) ** (1 / k) for k in (POWERS - 1, POWERS)])
     most = np.finfo(size.type.dtype).maxexp // ROOTS
     halvings = e.maximum(e.ceil(exponent + e.log2(size / LIMIT)), exponent - most)
     halvings = if_finite(positive(halvings))
@@ -63,7 +63,7 @@ def positive(x: Node) -> Node:
     return e.maximum(x, full_like(x, 0))
 
 
-def norm(a: Node) -> Node:
+def one_norm(a: Node) -> Node:
     """The largest sum of magnitudes of a column."""
     return plain_matrices.largest(sum_over(e.absolute(a), (a.type.ndim - 2,)))
 

@@ -24,7 +24,7 @@ from graphcore.ir.transform import transform
 from graphcore.ops import leaf
 from graphcore.ops.tensor import einsum, gather, sum_
 
-from .contraction import path
+from .contraction import cheapest_order
 from .einsums import unfold
 from .plain import Axes, other_axes
 
@@ -140,7 +140,7 @@ def is_cheaper(new: Node, node: Node, x: Node) -> bool:
     names = sorted(set[str]().union(*map(unknowns, sizes)))
     if len(names) > MOST:
         return False
-    steps = [path(new)], [path(y) for y in (node, x) if y.op is einsum]
+    steps = [cheapest_order(new)], [cheapest_order(y) for y in (node, x) if y.op is einsum]
 
     def share(numbers: Sequence[int]) -> float:
         known = dict(zip(names, numbers, strict=True))

@@ -130,7 +130,7 @@ def refused_by_rule(own: RuleSet) -> Change:
     return change
 
 
-def where(ops: Collection[Op], change: Change) -> Change:
+def only_with(ops: Collection[Op], change: Change) -> Change:
     """The change, made only to graphs in which one of these ops stands."""
 
     @wraps(change)
@@ -172,7 +172,7 @@ Passes = list[Pass | Repeat]
 
 COMMON: Passes = [
     Pass("named", lambda graph: graph, NAMED),
-    Pass("sources marked", where({autodiff.barrier}, mark_sources), NAMED),
+    Pass("sources marked", only_with({autodiff.barrier}, mark_sources), NAMED),
     Pass("lowered", lower_names, PLAIN),
     Pass("simplified", simplify_by(), PLAIN),
     # The derivative of a function of a matrix is not that of its eigenvectors.
@@ -180,9 +180,9 @@ COMMON: Passes = [
     Pass("expanded", expand_derivatives, EXPANDED),
     Pass("shields dropped", drop_shields, EXPANDED),
     loops_pruned,
-    Pass("loops merged", where(LOOPS, merge_loops), EXPANDED),
-    Pass("steps recorded", where(LOOPS, save_for_pullbacks), EXPANDED),
-    Pass("bodies tidied", where(LOOPS, tidy_bodies), EXPANDED),
+    Pass("loops merged", only_with(LOOPS, merge_loops), EXPANDED),
+    Pass("steps recorded", only_with(LOOPS, save_for_pullbacks), EXPANDED),
+    Pass("bodies tidied", only_with(LOOPS, tidy_bodies), EXPANDED),
     Pass("factored before loops", factor_before_loops, EXPANDED),
     moved_out,
     products,

@@ -60,7 +60,11 @@ def scaled_later(node: Node, alone: Sequence[bool]) -> Node | None:
                 total = node.with_inputs(*inputs)
                 found = y.op(total, spread(scale, letters, total, result))
                 sure = is_finite(scale) and (y.op is multiply or is_nonzero(scale))
-                return found if sure else plain.unless_empty(places(node, operands, result), found)
+                return (
+                    found
+                    if sure
+                    else plain.unless_empty(count_of_terms(node, operands, result), found)
+                )
             for other, theirs in enumerate(operands):
                 if {*letters} <= {*theirs} < {*own}:
                     z = inputs[other]
@@ -113,7 +117,7 @@ def is_smaller(x: Node, letters: Axes, y: Node, own: Axes) -> bool:
     return isinstance(some, int) and isinstance(more, int) and some < more
 
 
-def places(node: Node, operands: Sequence[Axes], result: Axes) -> Size:
+def count_of_terms(node: Node, operands: Sequence[Axes], result: Axes) -> Size:
     """How many values are added up for each one of the result."""
     sizes: dict[int, Size] = {}
     for x, letters in zip(node.inputs, operands, strict=True):

@@ -17,7 +17,7 @@ from graphcore.backends import llvm_kernels
 from graphcore.backends.llvm_kernels import machine, program
 
 pytestmark = [pytest.mark.by_rule, pytest.mark.usefixtures("generated_python")]
-needs_machine_code = pytest.mark.skipif(machine.refusal() is not None, reason="no machine code")
+needs_machine_code = pytest.mark.skipif(machine.unavailable() is not None, reason="no machine code")
 
 
 def chain(**options: object) -> gc.Compiled:
@@ -156,7 +156,7 @@ def test_equal_calls_give_equal_bits() -> None:
 
 @pytest.mark.parametrize("native", [True, False])
 def test_code_is_made_by_the_first_call(native: bool) -> None:
-    if native and machine.refusal() is not None:
+    if native and machine.unavailable() is not None:
         pytest.skip("no machine code")
     f = chain(native=native)
     assert f._program._values is None

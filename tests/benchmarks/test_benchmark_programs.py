@@ -57,7 +57,7 @@ def test_a_program_is_measured_and_reported(
     monkeypatch.setattr(race, "WARM", 0.0)
     out = Console(record=True, file=io.StringIO())
     (result,) = command.measure([Program("eight_schools")], "tiny", 2, out)
-    targets = {"graphcore", "native"} if machine.refusal() is None else {"graphcore"}
+    targets = {"graphcore", "native"} if machine.unavailable() is None else {"graphcore"}
     assert {*targets, "numpy"} == result.alone.keys() == result.medians.keys() - {race.AGAIN}
     assert result.medians.keys() == result.least.keys() == {result.ours, *result.over_ours}
     said = out.export_text().split()

@@ -43,7 +43,7 @@ class Both:
         self.unknowns: Sequence[str] = boundary.unknowns
         self.calls: Callable[..., list[Array]] = compiled._program.prepare()
         self.native = build(compiled)
-        self.whole = llvm_kernels.whole(kernels(compiled)) is not None
+        self.whole = llvm_kernels.single_kernel(kernels(compiled)) is not None
 
     def compare(self, arguments: Sequence[Array]) -> Verdict:
         """Machine code against NumPy calls: results, or the words in which both refuse."""

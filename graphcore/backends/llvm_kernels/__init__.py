@@ -70,7 +70,7 @@ OWN: Passes = [
 
 def unavailable() -> str | None:
     """Why no machine code can run here; None where it can."""
-    return machine.refusal() or entrance.refusal()
+    return machine.unavailable() or entrance.unavailable()
 
 
 def with_every_kernel(graph: Graph) -> Graph:
@@ -117,7 +117,7 @@ def text(graph: Graph, unknowns: tuple[str, ...]) -> str:
     from .pseudocode import comment
 
     bodies = dict.fromkeys([x.attrs["body"] for x in graph.every_node() if x.op is kernel])
-    outer = whole(graph)
+    outer = single_kernel(graph)
     known = {} if outer is None else {outer.attrs["body"]: unknowns}
     sizes = [known.get(body) or sizes_needed(body) for body in bodies]
     with described_by(graph.trace):
@@ -227,7 +227,7 @@ def build(graph: Graph, unknowns: tuple[str, ...], bind: Bind) -> Callable[..., 
     it does where values of arguments are sizes, as the entrance looks at their shapes alone.
     """
     by_value = any(isinstance(name, ValueOf) for name in unknowns)
-    if (called := whole(graph)) is None or by_value:
+    if (called := single_kernel(graph)) is None or by_value:
         run = numpy_backend.build(graph, unknowns, hosted_now).__call__
         return lambda *args: run(*bind(args))
     made = machine_code(called.attrs["body"], unknowns)
@@ -253,7 +253,7 @@ def hosted_now(body: Graph) -> numpy_backend.CompiledKernel:
     return hosted(body)
 
 
-def whole(graph: Graph) -> Node | None:
+def single_kernel(graph: Graph) -> Node | None:
     """The kernel of a graph that is a single kernel, else None."""
     called = graph.outputs[0].inputs[0] if graph.outputs and graph.outputs[0].inputs else None
     if called is None or called.op is not kernel or called.inputs != graph.params:

@@ -457,7 +457,7 @@ def new_function() -> Any:
 
 
 @cache
-def refusal() -> str | None:
+def unavailable() -> str | None:
     """Why no entrance can be made in this Python; None where it can."""
     if sys.implementation.name != "cpython" or sysconfig.get_config_var("Py_GIL_DISABLED"):
         return "the entrance of machine code needs a CPython with a global interpreter lock"

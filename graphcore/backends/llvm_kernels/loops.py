@@ -113,7 +113,7 @@ def writes_most(update: Node) -> bool:
     return 4 * representative(part) > representative(whole)
 
 
-def cost(w: Writer, body: Graph) -> Value:
+def work_of_step(w: Writer, body: Graph) -> Value:
     """About how much a step computes, sizes that it finds itself left out."""
     types = [x.type for x in body.nodes() if isinstance(x.type, TensorType)]
     names = frozenset().union(*[unknowns(n) for type in types for n in type.shape])
@@ -141,7 +141,7 @@ def scan(w: Writer, node: Node) -> None:
     carries, length = Carries(w, node), w.size(attrs["length"])
     results = values(node)[n:]
     stacked = [w.home(y) for y in results]
-    spent = cost(w, body)
+    spent = work_of_step(w, body)
 
     def step(i: Value, *now: Value) -> Sequence[Value]:
         if attrs["reverse"]:
@@ -214,7 +214,7 @@ def while_loop(w: Writer, node: Node) -> None:
     results: Sequence[Node] = body.outputs[n:] if trips is not None else ()
     records = Records(w, [y.type for y in results])
     several = len(records.start)
-    spent = cost(w, body)
+    spent = work_of_step(w, body)
     inner: Writer
 
     def test(i: Value, *now: Value) -> Value:

@@ -71,7 +71,7 @@ LOADED: dict[int, tuple[Any, Any]] = {}
 
 
 @cache
-def refusal() -> str | None:
+def unavailable() -> str | None:
     """Why no machine code can be made here; None where it can."""
     if sys.platform != "linux" or platform.machine() != "x86_64":
         return "machine code is made on Linux for x86-64 only"

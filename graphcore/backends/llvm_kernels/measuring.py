@@ -21,7 +21,7 @@ from graphcore.ops.schedule import kernel
 from graphcore.schedule.buffers import is_result
 from graphcore.schedule.regions import inline, sizes_needed
 
-from . import whole
+from . import single_kernel
 from .meters import Measured, Spent, metered
 
 STEP, OPERATION = 1e-9, 0.1e-9
@@ -31,7 +31,7 @@ STEP, OPERATION = 1e-9, 0.1e-9
 def measured(graph: Graph, boundary: Boundary, given: Sequence[Any]) -> Whole | Mixed:
     """A graph with kernels as it is measured in calls with these arguments."""
     _, sizes = boundary.bind_named(given)
-    if (called := whole(graph)) is None:
+    if (called := single_kernel(graph)) is None:
         return Mixed(graph, boundary, given, sizes)
     body = called.attrs["body"]
     return Whole(Measured(metered(body, boundary.unknowns, sizes), boundary.bind), given)

@@ -11,7 +11,7 @@ from graphcore.backends.target import Measurement, Values
 from graphcore.ir import Node
 from graphcore.ir.provenance import described_by
 
-from . import build, hosted, text, whole
+from . import build, hosted, single_kernel, text
 from .machine import making
 
 
@@ -31,7 +31,7 @@ class NativeProgram(PythonProgram):
         """Lines of pseudo-code, below the NumPy calls if there are some."""
         from .pseudocode import pseudo_lines  # loaded at its first use
 
-        if whole(self.graph) is not None:
+        if single_kernel(self.graph) is not None:
             return pseudo_lines(self.graph)
         with described_by(self.graph.trace):
             kernels = [

@@ -28,7 +28,7 @@ def quotient(b: Builder, x: Value, y: Value) -> Value:
     """
     if not (x.wide and y.level < x.level and x.kind in UP):
         return b.op("fdiv", x, y)
-    if y.is_constant and not y.wide and (given := number(y)) is not None:
+    if y.is_constant and not y.wide and (given := float_in(y)) is not None:
         return by_constant(b, x, given)
     scales = [real(factor, x.kind) for factor in (UP[x.kind], 1.0, 1 / UP[x.kind])]
     scale = b.select(below(b, y, LARGE[x.kind]), scales[1], scales[2])
@@ -64,7 +64,7 @@ def below(b: Builder, x: Value, limit: float) -> Value:
     return b.op("fcmp olt", b.call("fabs", x), real(limit, x.kind))
 
 
-def number(y: Value) -> float | None:
+def float_in(y: Value) -> float | None:
     """The float that a text spells, else None."""
     if not y.text.startswith("0x"):
         return None

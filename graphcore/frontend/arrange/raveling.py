@@ -11,7 +11,7 @@ import numpy as np
 from graphcore.frontend.core.arguments import names
 from graphcore.frontend.core.base import Base, Tensor, brief, refusal, type_refusal, wrap
 from graphcore.frontend.core.lift import as_array, dtype_of
-from graphcore.frontend.core.trees import Tree, flatten, inside
+from graphcore.frontend.core.trees import Tree, flatten, naming_path
 from graphcore.frontend.index.slices import cut
 from graphcore.frontend.pointwise.casting import astype
 from graphcore.frontend.shape.dims import broadcast_to, join, squeeze, with_size
@@ -83,7 +83,7 @@ def ravel(tree: Tree, dim: str = "parameter") -> tuple[Any, Callable[[Any], Tree
     if not any(isinstance(leaf, Base) or hasattr(leaf, "dims") for _, leaf in found):
         arrays, parts = [], []
         for path, leaf in found:
-            with inside(path):
+            with naming_path(path):
                 arrays.append(as_array(leaf))
                 parts.append(Part(dtype_of(arrays[-1].dtype), arrays[-1].shape, None))
         kept = structures.outline(tree, lambda leaf, path: None)

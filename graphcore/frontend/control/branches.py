@@ -27,7 +27,7 @@ from graphcore.ir.types import fits
 from graphcore.ops import control
 from graphcore.ops.leaf import values
 
-from .carries import aligned, side_by_side
+from .carries import aligned, table_of_types
 from .guarded_members import for_members
 
 __all__ = ["cond", "switch"]
@@ -248,7 +248,7 @@ def differ(roles: Sequence[str], made: Sequence[Tree], same: Collection[str]) ->
                        [x.node.type for x in flatten(tree, "result")[0]], strict=True))
         for name, tree in zip(roles, made, strict=True)
     }  # fmt: skip
-    table = side_by_side(columns, same)
+    table = table_of_types(columns, same)
     reason = f"the branches differ in their results (*)\n{table}"
     cure = "return one structure, sizes and dtypes, as y.astype(x.dtype) and gc.full_like(x, 0) do"
     return type_refusal(reason, cure=cure)

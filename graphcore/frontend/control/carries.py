@@ -94,7 +94,7 @@ class Carry:
                 made, extra = again
         columns = [dict(zip(self.labels, types, strict=True)) for types in (before, self.types)]
         same = {x for x in self.labels if columns[0][x] == columns[1][x]}
-        table = side_by_side(dict(zip(("before", "after a step"), columns, strict=True)), same)
+        table = table_of_types(dict(zip(("before", "after a step"), columns, strict=True)), same)
         reason = f"the body changes the type of its carry in each step (*)\n{table}"
         cure = "start with a tensor of the dims and the dtype that the carry keeps"
         raise type_refusal(reason, cure=cure)
@@ -164,7 +164,7 @@ class Carry:
         old = dict(zip(self.labels, self.types, strict=True))
         types: dict[str, TensorType] = {x: node.type for x, node in new.items()}
         same = {x for x, type in types.items() if x in old and fits(old[x], type)}
-        table = side_by_side({"before": old, "after a step": types}, same)
+        table = table_of_types({"before": old, "after a step": types}, same)
         reason = f"the body changes the type of its carry (*)\n{table}"
         cure = "keep structure, dims and dtypes: astype or broadcast_like in the body or init"
         starts = dict(zip(self.labels, self.tensors, strict=True))
@@ -192,7 +192,7 @@ def dtype_change(node: Node, dtype: DType) -> Node | None:
     return None
 
 
-def side_by_side(columns: Mapping[str, Mapping[str, TensorType]], same: Collection[str]) -> str:
+def table_of_types(columns: Mapping[str, Mapping[str, TensorType]], same: Collection[str]) -> str:
     """The types of leaves as a table with a column for each origin, marked unless the `same`."""
     rows = [("", list(columns))]
     for leaf in dict.fromkeys(leaf for own in columns.values() for leaf in own):

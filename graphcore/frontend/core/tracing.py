@@ -114,11 +114,11 @@ def between_params(
     while lazy := [node for node in order if node.op in autodiff.LAZY and node in inside - seen]:
         seen.update(lazy)
         for node in lazy:
-            inside |= path(node)
+            inside |= nodes_between(node)
     return inside
 
 
-def path(lazy: Node) -> set[Node]:
+def nodes_between(lazy: Node) -> set[Node]:
     """The nodes between the sources of a lazy derivative and its outputs."""
     ys, wrt, _ = autodiff.group(lazy, lazy.inputs)
     return dependents(toposort(ys), wrt).difference(wrt)

@@ -68,7 +68,7 @@ def flatten(tree: Any, name: str = "tree") -> tuple[list[Tensor], Rebuild]:
 def lift_leaf(leaf: Any, path: str) -> Tensor:
     """A number or an array with dims as a constant."""
     try:
-        with inside(path):
+        with naming_path(path):
             return wrap(single(leaf))
     except GraphTypeError as error:
         cure = stranger_cure(leaf)
@@ -79,7 +79,7 @@ def lift_leaf(leaf: Any, path: str) -> Tensor:
 
 
 @contextmanager
-def inside(path: str) -> Iterator[None]:
+def naming_path(path: str) -> Iterator[None]:
     """Errors in this block name the path to a leaf."""
     try:
         yield

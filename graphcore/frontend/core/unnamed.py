@@ -49,7 +49,7 @@ def warn_of_pairs(nodes: Sequence[Node | None]) -> None:
 
 def warn_if_kept(x: Node, dim: str, other: str) -> None:
     """Warn if all that `dim` of `x` comes from are indices without a name."""
-    if (line := index_of(x, dim)) is None:
+    if (line := unnamed_index_of(x, dim)) is None:
         return
     size = x.type.size(dim)
     said = (
@@ -62,7 +62,7 @@ def warn_if_kept(x: Node, dim: str, other: str) -> None:
     warnings.warn_explicit(said, GraphWarning, at.file, at.line, registry=_said)
 
 
-def index_of(x: Node, dim: str) -> Origin | None:
+def unnamed_index_of(x: Node, dim: str) -> Origin | None:
     """The line of an index without a name that `dim` comes from, None if it has another source."""
     size, found = x.type.size(dim), None
     seen, todo = {x}, [x]

@@ -116,7 +116,7 @@ def per_instance(
     """The gradient of each instance: that of the sum with respect to `wrt` repeated along `per`."""
     sources, rebuild = flatten(wrt, "wrt")
     xs = [t.node for t in sources]
-    check([y.node], xs, disconnected)
+    require_differentiable([y.node], xs, disconnected)
     (new, _), wide, _ = of_instances(y.node, xs, per)
     made = autodiff.pull([new], [*wide.values()], [full_like(new, 1)])
     found = dict(zip(wide, map(wrap, made), strict=True))
@@ -241,7 +241,7 @@ def pullback_of(ys: list[Node], wrt: T, cts: list[Node], disconnected: str) -> T
     """The one pullback node; its results in the structure of `wrt`."""
     sources, rebuild = flatten(wrt, "wrt")
     xs = [t.node for t in sources]
-    check(ys, xs, disconnected)
+    require_differentiable(ys, xs, disconnected)
     ys, xs = shield(ys, xs)
     cotangents: T = rebuild([*map(wrap, autodiff.pull(ys, xs, cts))])
     return cotangents
@@ -254,7 +254,7 @@ def pushforward_of(y: T, wrt: Tree, tangent: Tree, disconnected: str) -> T:
     tangents, _ = flatten(tangent, "tangent")
     matched = match_types("tangent", sources, tangents)
     ys, xs = [t.node for t in results], [t.node for t in sources]
-    check(ys, xs, disconnected)
+    require_differentiable(ys, xs, disconnected)
     ys, xs = shield(ys, xs)
     tangents_of_y: T = rebuild([*map(wrap, autodiff.push(ys, xs, matched))])
     return tangents_of_y
@@ -275,7 +275,7 @@ def match_types(what: str, primals: Sequence[Tensor], others: Sequence[Tensor]) 
     return matched
 
 
-def check(ys: list[Node], wrt: list[Node], disconnected: str) -> None:
+def require_differentiable(ys: list[Node], wrt: list[Node], disconnected: str) -> None:
     """Refuses tensors that have no derivative, before anything is built."""
     check_word("disconnected", disconnected, ("error", "zero"), *ys)
     for y in ys:

@@ -20,7 +20,14 @@ from graphcore.ir.names import all_apart, hidden_names
 from graphcore.ir.sizes import count, evaluate, unknowns
 from graphcore.ops import autodiff
 
-from .derivatives import check, derivative_error, grad, of_instances, pushforward_of, shield
+from .derivatives import (
+    derivative_error,
+    grad,
+    of_instances,
+    pushforward_of,
+    require_differentiable,
+    shield,
+)
 from .vectorize import dims_in_use, widen_roots
 
 __all__ = ["hessian", "hvp", "jacobian"]
@@ -85,7 +92,7 @@ def jacobian(
     """
     ys, mirrored = flatten(y, "y")
     xs, rebuild = flatten(wrt, "wrt")
-    check([t.node for t in ys], [t.node for t in xs], "error")
+    require_differentiable([t.node for t in ys], [t.node for t in xs], "error")
     if mode is not None:
         check_word("mode", mode, get_args(Mode), *ys)
     return mirrored([rebuild(rows_of(one, xs, per, mode)) for one in ys])

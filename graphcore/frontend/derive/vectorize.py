@@ -255,7 +255,7 @@ def operand_dims(node: Node, inputs: Sequence[Node]) -> list[NewDims]:
     return [extra(x, y) for x, y in zip(node.inputs, inputs, strict=True)]
 
 
-def inside(body: Graph, dims: Sequence[NewDims]) -> tuple[list[Node], list[Node]]:
+def body_with_new_dims(body: Graph, dims: Sequence[NewDims]) -> tuple[list[Node], list[Node]]:
     """The params of a body with new dims, and its outputs computed from them."""
     params = [inner(param, more) for param, more in zip(body.params, dims, strict=True)]
     return params, widen_roots(body.outputs, dict(zip(body.params, params, strict=True)))
@@ -269,7 +269,7 @@ def wide_loop(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> N
         raise Mixed(node, dim, "walks along it")
     step, each = Graph(old.params.all, old.roots), NewDims()
     while True:
-        params, outputs = inside(step, dims)
+        params, outputs = body_with_new_dims(step, dims)
         if old.condition is not None:
             each = extra(old.condition, outputs[-1])
         pairs = zip(old.updates, outputs, strict=False)
@@ -310,7 +310,7 @@ def wide_switch(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) ->
             all_made.append(for_members(chosen, toposort(found, operands), found))
         results = [list(map(wrap, column)) for column in zip(*all_made, strict=True)]
         return leaf.tuple_(*[one_of(wrap(index), column).node for column in results])
-    made = [inside(branch, dims) for branch in node.attrs["branches"]]
+    made = [body_with_new_dims(branch, dims) for branch in node.attrs["branches"]]
     olds = [branch.outputs for branch in node.attrs["branches"]]
     columns: list[list[Node]] = []
     for i in range(len(node.type.items)):
@@ -323,7 +323,7 @@ def wide_switch(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) ->
 
 
 def wide_call(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) -> Node:
-    params, outputs = inside(node.attrs["body"], operand_dims(node, inputs))
+    params, outputs = body_with_new_dims(node.attrs["body"], operand_dims(node, inputs))
     body = Graph(tuple(params), tuple(outputs))
     return control.call(*as_in(inputs, params), body=body)
 
@@ -333,7 +333,7 @@ def wide_custom(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) ->
     dims = extras(zip(node.inputs, inputs, strict=True))
     body, rule, forward = (node.attrs[name] for name in ("body", "rule", "forward"))
     refuse_sums(node, dims, body.outputs, node.inputs)
-    params, outputs = inside(body, [dims] * len(inputs))
+    params, outputs = body_with_new_dims(body, [dims] * len(inputs))
     wide = [widen(y, dims) for y in outputs]
     results = [inner(y, dims) for y in rule.params[len(params) : len(params) + len(wide)]]
     first = tuple(range(len(dims)))
@@ -348,7 +348,7 @@ def wide_custom(node: Node, inputs: Sequence[Node], new: Mapping[Node, Node]) ->
 
 def every_place(rule: Graph, dims: NewDims, likes: Sequence[Node]) -> Graph:
     """A rule on params that all have the new dims, its results as `likes` are."""
-    params, made = inside(rule, [dims] * len(rule.params))
+    params, made = body_with_new_dims(rule, [dims] * len(rule.params))
     back = as_in([widen(y, dims) for y in made], likes)
     return Graph(tuple(params), tuple(back))
 

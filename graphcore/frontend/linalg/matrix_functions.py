@@ -95,16 +95,16 @@ def matrix_power(x: Operand, n: int, dims: Sequence[str] = ROW_COL) -> Tensor:
     found: Tensor | None = None
     while times:
         if times & 1:
-            found = base if found is None else product(found, base, (row, col))
+            found = base if found is None else matrix_product(found, base, (row, col))
         times >>= 1
-        base = product(base, base, (row, col)) if times else base
+        base = matrix_product(base, base, (row, col)) if times else base
     if found is None:
         one = astype(eye({row: base.sizes[row], col: base.sizes[row]}), base.dtype)
         return transpose(broadcast_like(one, base), *base.dims)
     return found
 
 
-def product(a: Tensor, b: Tensor, dims: DimPair) -> Tensor:
+def matrix_product(a: Tensor, b: Tensor, dims: DimPair) -> Tensor:
     """The matrix product of two tensors with the same two dims."""
     row, col = dims
     inner = apart(Hidden("inner"), (*a.dims, *b.dims))
@@ -130,13 +130,13 @@ def polar(x: Operand, dims: Sequence[str] = ROW_COL) -> Polar:
     ('col', "col'")
     """
     node, (row, col) = matrix_of(x, dims)
-    unitary = nearest(wrap(node), (row, col))
+    unitary = unitary_factor(wrap(node), (row, col))
     other = apart(col, node.type.dims)
     positive = dot(conjugate(unitary), rename(wrap(node), {col: other}), dim=row)
     return Polar(unitary, positive)
 
 
-def nearest(x: Tensor, dims: DimPair) -> Tensor:
+def unitary_factor(x: Tensor, dims: DimPair) -> Tensor:
     """The first polar factor; by singular values where it is unknown which dim is longer."""
     (m, n), whole = (x.sizes[dim] for dim in dims), x.node
     if same(minimum(m, n), n):

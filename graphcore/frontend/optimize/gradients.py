@@ -12,7 +12,7 @@ from graphcore.frontend.reduce.masking import root
 from graphcore.ir.help_text import parameters
 
 from .params import like
-from .rates import Real, check
+from .rates import Real, check_hyperparameters
 
 __all__ = ["clip_by_global_norm", "global_norm"]
 
@@ -46,7 +46,7 @@ def clip_by_global_norm(tree: T, max_norm: Real) -> T:
     >>> gc.evaluate(gc.optimize.clip_by_global_norm(grads, 1.0))
     {'w': array([0.6, 0. ]), 'b': array(0.8)}
     """
-    check(max_norm=max_norm)
+    check_hyperparameters(max_norm=max_norm)
     found, rebuild = flatten(tree)
     norm = global_norm(found)
     scale = where(norm <= max_norm, 1.0, max_norm / norm)  # nan if the norm is

@@ -25,7 +25,7 @@ from graphcore.ir.errors import GraphAttributeError
 from graphcore.ir.help_text import attributes, fields, parameters
 
 from .params import check_mask, check_rates, like, of_arrays, of_each, rates_of, tensors
-from .rates import Real, Schedule, check
+from .rates import Real, Schedule, check_hyperparameters
 
 __all__ = [
     "Optimizer",
@@ -119,7 +119,7 @@ def sgd(learning_rate: Rates, momentum: Real = 0.0, *, nesterov: bool = False) -
     >>> gc.compile([w], new)([1.0, 2.0])
     array([0.8, 1.6])
     """
-    check(momentum=momentum)
+    check_hyperparameters(momentum=momentum)
     moving = not (isinstance(momentum, int | float) and momentum == 0)
 
     def start(params: Tree) -> Momentum:
@@ -202,7 +202,7 @@ def adamw(
 
 def moments(learning_rate: Rates, b1: Real, b2: Real, eps: Real, decay: Decay) -> Optimizer:
     """Adam, whose params decay."""
-    check(b1=b1, b2=b2, eps=eps)
+    check_hyperparameters(b1=b1, b2=b2, eps=eps)
 
     def start(params: Tree) -> Moments:
         return Moments(constant(0), each(zeros_like, params), squares_like(params))
@@ -240,7 +240,7 @@ def rmsprop(learning_rate: Rates, decay: Real = 0.9, eps: Real = 1e-8) -> Optimi
     >>> gc.compile([w], new)([1.0, -20.0]).round(6)
     array([  0.8, -19.8])
     """
-    check(decay=decay, eps=eps)
+    check_hyperparameters(decay=decay, eps=eps)
 
     def start(params: Tree) -> Squares:
         return Squares(constant(0), squares_like(params))
@@ -281,7 +281,7 @@ def lion(
     >>> gc.compile([w], new)([1.0, -20.0])
     array([  0.9, -19.9])
     """
-    check(b1=b1, b2=b2)
+    check_hyperparameters(b1=b1, b2=b2)
     shrink = decay_of(weight_decay, mask)
 
     def start(params: Tree) -> Means:
@@ -313,7 +313,7 @@ class Decay(NamedTuple):
 
 def decay_of(weight_decay: Real, mask: Mask) -> Decay:
     """What is taken away, checked."""
-    check(weight_decay=weight_decay)
+    check_hyperparameters(weight_decay=weight_decay)
     check_mask(mask)
     return Decay(weight_decay, mask)
 

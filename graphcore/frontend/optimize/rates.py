@@ -39,7 +39,7 @@ LIMITS = {
 """The least and the greatest value of hyperparameters, and the cure for others."""
 
 
-def check(**values: Real) -> None:
+def check_hyperparameters(**values: Real) -> None:
     """Refuse hyperparameters that are no real numbers or tensors, or that make no sense."""
     for name, value in values.items():
         node = single(value)
@@ -53,7 +53,7 @@ def schedule_of(rate: Real | Schedule) -> Schedule:
     """A learning rate as a function of the number of the step."""
     if callable(rate):
         return callback("learning_rate", rate, "step")
-    check(learning_rate=rate)
+    check_hyperparameters(learning_rate=rate)
     return lambda step: rate
 
 
@@ -70,7 +70,7 @@ def exponential_decay(learning_rate: Real, steps: Real, factor: Real) -> Schedul
     >>> gc.optimize.exponential_decay(0.1, 100, 0.5)(200).eval()
     array(0.025)
     """
-    check(learning_rate=learning_rate, steps=steps, factor=factor)
+    check_hyperparameters(learning_rate=learning_rate, steps=steps, factor=factor)
     return lambda step: learning_rate * factor ** (step_tensor(step) / steps)
 
 
@@ -89,7 +89,7 @@ def cosine_decay(learning_rate: Real, steps: Real, final: Real = 0.0) -> Schedul
     >>> gc.evaluate([rate(0), rate(50), rate(1000)])
     [array(0.1), array(0.05), array(0.)]
     """
-    check(learning_rate=learning_rate, steps=steps, final=final)
+    check_hyperparameters(learning_rate=learning_rate, steps=steps, final=final)
 
     def rate(step: Operand) -> Tensor:
         share = minimum(step_tensor(step) / steps, 1.0)
@@ -112,7 +112,7 @@ def linear_warmup(steps: Real, then: Real | Schedule) -> Schedule:
     >>> gc.evaluate([rate(0), rate(3), rate(9)])
     [array(0.025), array(0.1), array(0.1)]
     """
-    check(steps=steps)
+    check_hyperparameters(steps=steps)
     rate = schedule_of(then)
     return lambda step: minimum((step_tensor(step) + 1) / steps, 1.0) * rate(step_tensor(step))
 

@@ -94,7 +94,7 @@ def in_place(s: Segments, line: Line, found: Tensor, order: Tensor) -> Tensor:
     return wrap(keep_labels(made.node, s.x.node, [dim for dim in s.over if dim in s.x.dims]))
 
 
-def number(s: Segments, mask: Tensor) -> Tensor:
+def count_in_groups(s: Segments, mask: Tensor) -> Tensor:
     """How many elements of each group a mask counts."""
     return s.total(named.scatter, astype(mask, INT))
 
@@ -103,9 +103,9 @@ def order_of(s: Segments, skipna: bool) -> Order:
     """The elements of each group in order; a last nan stands for those of an empty line."""
     require_order(s.x)
     there = broadcast_to(notnull(s.x).node, s.x.sizes | sizes_over(s))
-    missing = number(s, ~there)
-    counted = number(s, there) + (0 if skipna else missing)
-    every = number(s, there) + missing
+    missing = count_in_groups(s, ~there)
+    counted = count_in_groups(s, there) + (0 if skipna else missing)
+    every = count_in_groups(s, there) + missing
     line, _ = line_of(s, as_float(s.x)).sorted(by=line_of(s, as_float(s.x)).x)
     values = concat([line.x, math.nan], line.dim)
     nan_rows = equal(counted, 0)
@@ -128,7 +128,9 @@ def group_quantile(s: Segments, q: Any, method: str, skipna: bool) -> Tensor:
     """Quantiles of each group."""
     share, valid = share_of(Masked(s.x, s.over), q, s.name)
     found = quantile_of(order_of(s, skipna), share, valid, method)
-    batch = [dim for dim in s.order_dims(number(s, notnull(s.x))).dims if dim not in share.dims]
+    batch = [
+        dim for dim in s.order_dims(count_in_groups(s, notnull(s.x))).dims if dim not in share.dims
+    ]
     return s.labelled(first_by_fraction(transpose(found, *share.dims, *batch), share, q))
 
 
@@ -186,7 +188,7 @@ def group_map(s: Segments, function: Any, most: Size) -> Tensor:
         cure = "name the dim of groups, and map along one dim: x.groupby(ids, size, dim, name='g')"
         raise refusal(f"the groups {s.name!r} are along {s.over}", s.x, cure=cure)
     line, order = line_of(s, s.x).sorted()
-    every = number(s, broadcast_to(notnull(s.x).node, s.x.sizes | sizes_over(s)) | True)
+    every = count_in_groups(s, broadcast_to(notnull(s.x).node, s.x.sizes | sizes_over(s)) | True)
     begin = starts(s, every)
     rank = arange(line.size, dim=line.dim) - take_along(begin, line.ids, s.name)
     places = {"over": (line.dim,), "dims": (s.name, dim), "sizes": (s.size, most)}

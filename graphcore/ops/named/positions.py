@@ -31,12 +31,16 @@ def index(x: TensorType, *, dims: Dims, positions: Shape) -> TensorType:
     has(x, dims)
     for dim, position in zip(dims, positions, strict=True):
         size = x.size(dim)
-        inside(dim, -1, position, f"position {position} of dim {dim!r}, which has size {size}")
-        inside(dim, position, size, f"position {position} of dim {dim!r}, which has size {size}")
+        require_less(
+            dim, -1, position, f"position {position} of dim {dim!r}, which has size {size}"
+        )
+        require_less(
+            dim, position, size, f"position {position} of dim {dim!r}, which has size {size}"
+        )
     return drop(x.dtype, x, dims)
 
 
-def inside(dim: str, low: Size, high: Size, reason: str) -> None:
+def require_less(dim: str, low: Size, high: Size, reason: str) -> None:
     """Refuse, or have the call refuse, unless low < high."""
     gap = high - low
     if (least := lower_bound(gap)) is not None and least >= 1:
@@ -160,5 +164,5 @@ def reaches(dim: str, start: Size, step: int, many: Size, size: Size) -> None:
         last = start + (many - 1) * step
         reason = f"places {start}, ..., {last} of dim {dim!r}, which has size {size}"
         for at in dict.fromkeys((start, last)):
-            inside(dim, -1, at, reason)
-            inside(dim, at, size, reason)
+            require_less(dim, -1, at, reason)
+            require_less(dim, at, size, reason)

@@ -72,7 +72,7 @@ def present(values: Several) -> list[Node]:
     return [value for value in values if value is not None]
 
 
-def places(values: Several) -> list[int]:
+def indices_of_present(values: Several) -> list[int]:
     """The indices of those that are not zero."""
     return [i for i, value in enumerate(values) if value is not None]
 
@@ -114,12 +114,12 @@ def loop_pullback(
     indices, n = loop.params.split(range(len(node.inputs))), len(loop.carries)
     varying, made = Paths().through(node)
     asked = {i for i, use in enumerate(wanted) if use}
-    useful = set[int]().union(*pick(made, places(cts)))
+    useful = set[int]().union(*pick(made, indices_of_present(cts)))
     active = {i for i in useful if varying[i] & asked}
     carries = [i for i in indices.carries if i in active]
     sequences = [i for i in indices.sequences if i in active and wanted[i]]
     captured = [i for i in indices.captured if i in active and wanted[i]]
-    steps = [i for i in places(cts) if i >= n and made[i] & asked]
+    steps = [i for i in indices_of_present(cts) if i >= n and made[i] & asked]
     new, params = Params(loop.params.all), loop.params.all
     ct_carries = new.like("ct of", pick(params, carries))
     totals = new.like("ct of", pick(params, captured))
@@ -186,7 +186,7 @@ def loop_pushforward(node: Node, tangents: Several) -> Several:
     loop = silent_loop(node)
     indices, n = loop.params.split(range(len(node.inputs))), len(loop.carries)
     varying, made = Paths().through(node)
-    moving = {*places(tangents)}
+    moving = {*indices_of_present(tangents)}
     carries = [i for i in indices.carries if varying[i] & moving]
     sequences, captured = (
         [i for i in some if tangents[i] is not None]
@@ -222,7 +222,7 @@ def pulled_back(body: Graph, cts: Several, wanted: Sequence[bool]) -> tuple[Grap
 
     It holds cotangents that are one number, as the 1 of a gradient is.
     """
-    body, given = silent(body), places(cts)
+    body, given = silent(body), indices_of_present(cts)
     asked = [i for i, x in enumerate(body.params) if wanted[i] and differentiable(x.type.dtype)]
     new = Params(body.params)
     flowing = [
@@ -255,7 +255,7 @@ def switch_pullback(node: Node, cts: Several, wanted: Sequence[bool]) -> Several
 
 
 def switch_pushforward(node: Node, tangents: Several) -> Several:
-    given = places(tangents[1:])
+    given = indices_of_present(tangents[1:])
     branches = tuple(pushed_forward(body, given) for body in node.attrs["branches"])
     return values(control.switch(*node.inputs, *present(tangents[1:]), branches=branches))
 
@@ -267,7 +267,7 @@ def call_pullback(node: Node, cts: Several, wanted: Sequence[bool]) -> Several:
 
 
 def call_pushforward(node: Node, tangents: Several) -> Several:
-    body = pushed_forward(node.attrs["body"], places(tangents))
+    body = pushed_forward(node.attrs["body"], indices_of_present(tangents))
     return values(control.call(*node.inputs, *present(tangents), body=body))
 
 

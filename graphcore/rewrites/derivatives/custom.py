@@ -24,10 +24,10 @@ from .control import (
     Params,
     Rules,
     Several,
+    indices_of_present,
     operands_of_pullback,
     pick,
     place_values,
-    places,
     present,
     pulled_back,
     pushed_forward,
@@ -47,7 +47,7 @@ def custom_pullback(node: Node, cts: Several, wanted: Sequence[bool]) -> Several
 
 def custom_pushforward(node: Node, tangents: Several) -> Several:
     """The tangents by the user's `pushforward`, else by the transpose of the rule."""
-    given, zeros = places(tangents), [full_like(y, 0) for y in values(node)]
+    given, zeros = indices_of_present(tangents), [full_like(y, 0) for y in values(node)]
     rule = by_rule(node, given, zeros)
     moved = present(tangents)
     if (forward := node.attrs["forward"]) is not None:
@@ -133,7 +133,7 @@ def linear_pushforward(node: Node, tangents: Several) -> Several:
     if present(tangents[n:]):
         moved = [zero_for(t, x) for t, x in zip(tangents[n:], node.inputs[n:], strict=True)]
         found.append(values(node.with_inputs(*node.inputs[:n], *moved)))
-    if given := places(tangents[:n]):
+    if given := indices_of_present(tangents[:n]):
 
         def push_body(graph: Graph) -> Graph:
             """The tangents of a graph's outputs, for tangents of the fixed operands."""

@@ -241,7 +241,7 @@ def varying_factors(a: Node, factors: Node) -> Node:
     return autodiff.svd_of(a, *[autodiff.stop_gradient(factors[i]) for i in range(3)])
 
 
-def nearest(s: Node, like: Node) -> Node:
+def inverse_gaps(s: Node, like: Node) -> Node:
     """1 / (s[j] - s[i]) in (i, j), and 0 between equal values."""
     gap = gaps(s, like, -1)
     equal_ = close(gap, s)
@@ -333,12 +333,14 @@ def svd_full_moved(factors: Node, da: Node, between: Between) -> tuple[Node, Nod
 
 def svd_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node, Node, Node]:
     """As above, the vectors of equal values not turning among themselves"""
-    return svd_moved(varying_factors(node.inputs[0], node), only_tangent(tangents), nearest)
+    return svd_moved(varying_factors(node.inputs[0], node), only_tangent(tangents), inverse_gaps)
 
 
 def svd_full_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node, Node, Node]:
     """As above, the vectors of equal values not turning among themselves"""
-    return svd_full_moved(varying_factors(node.inputs[0], node), only_tangent(tangents), nearest)
+    return svd_full_moved(
+        varying_factors(node.inputs[0], node), only_tangent(tangents), inverse_gaps
+    )
 
 
 def svd_of_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node | None, ...]:

@@ -80,7 +80,7 @@ class Variation(Forward[Varies]):
         """It may vary as any of them does; the first bend is named."""
         bend = next((part.bend for part in several if part.bend), None)
         varies = any(part.at_all for part in several)
-        return Varies(common([part.growth for part in several]), varies, bend)
+        return Varies(power_of_sum([part.growth for part in several]), varies, bend)
 
     def chosen(self, node: Node, index: Varies, several: Sequence[Varies]) -> Varies:
         """The choice may vary as well."""
@@ -139,7 +139,7 @@ def derivative_growth(
         if any(i < len(given) - moving for i in varying):
             return [Varies(Growth.UNKNOWN, True, bend or node)] * count
         powers = [given[i].growth for i in varying] or [Fraction(0)]
-        return [Varies(common(powers), bool(varying), bend)] * count
+        return [Varies(power_of_sum(powers), bool(varying), bend)] * count
     made = analysis.of_outputs(node.attrs["body"], given)
     if bend is None and varying:
         rule, results = node.attrs["rule"], leaf.values(node)
@@ -209,7 +209,7 @@ def growth(node: Node, given: Sequence[Varies], bend: Node | None) -> Power:
     if all(power in (0, Growth.ANY) for power in powers):
         return Fraction(0)
     if bend is None:
-        return common(varying)
+        return power_of_sum(varying)
     alone = len(varying) == 1 and isinstance(varying[0], Fraction)
     return Growth.NONE if alone and node.op in PARTIALS else Growth.UNKNOWN
 
@@ -219,16 +219,16 @@ def of_powers(node: Node, powers: Sequence[Power]) -> Power | None:
     if node.op is tensor.where_greater:
         return powers[0]
     if Trait.PRODUCT in node.op.traits or node.op in (ops.multiply, tensor.multiply_no_nan):
-        return product(powers)
+        return power_of_product(powers)
     if node.op is ops.divide:
-        return product([powers[0], raise_power(powers[1], Fraction(-1))])
+        return power_of_product([powers[0], raise_power(powers[1], Fraction(-1))])
     if (own := degree(node.op, len(powers))) is not None and (own == 1 or len(powers) == 1):
-        return raise_power(common(powers), own)
+        return raise_power(power_of_sum(powers), own)
     if node.op is ops.power and node.inputs[1].op is leaf.full:
         exponent = node.inputs[1].attrs["value"].item()
         if isinstance(exponent, float) and isfinite(exponent):
             return raise_power(powers[0], Fraction(exponent))
-    return common(powers) if node.op in ALIKE else None
+    return power_of_sum(powers) if node.op in ALIKE else None
 
 
 @cache
@@ -255,7 +255,7 @@ def degree(op: Op, operands: int) -> Fraction | None:
         return power if np.allclose(ratios, factor**power, rtol=1e-12) else None
 
 
-def common(powers: Iterable[Power]) -> Power:
+def power_of_sum(powers: Iterable[Power]) -> Power:
     """The power of a sum, or of a choice."""
     found = {power for power in powers if power is not Growth.ANY}
     if not found:
@@ -263,7 +263,7 @@ def common(powers: Iterable[Power]) -> Power:
     return found.pop() if len(found) == 1 else Growth.UNKNOWN
 
 
-def product(powers: Iterable[Power]) -> Power:
+def power_of_product(powers: Iterable[Power]) -> Power:
     """The power of a product."""
     total: Power = Fraction(0)
     for power in powers:

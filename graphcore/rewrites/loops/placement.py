@@ -29,7 +29,7 @@ from graphcore.ops import control, elementwise, leaf, tensor
 from graphcore.ops.control import Loop
 
 from .batching import works_on_all_steps
-from .view import depends_on, nearest, trip_counts_inside
+from .view import depends_on, trip_counts_inside, wanted_below
 
 FEW = 4
 """Values of all steps may take at most this multiple of the memory that is held already."""
@@ -198,7 +198,7 @@ class Placement(Steps):
 
     def sources(self, part: Node, late: set[Node]) -> list[Node]:
         """The nearest nodes below that steps must record, or that are known before the loop."""
-        return nearest(
+        return wanted_below(
             [part], lambda x: x in self.before or x not in late, lambda x: not self.varies(x)
         )
 
@@ -271,7 +271,7 @@ def nearest_of(
 
     A repeated value is not, as repeating is free at each step.
     """
-    return nearest(
+    return wanted_below(
         roots,
         lambda x: (
             x in some

@@ -192,7 +192,7 @@ def frontier(
             if not changing.isdisjoint(node.inputs):
                 changing.add(node)
     fixed = known - changing  # the same at all steps: computed once, outside
-    return view.nearest(
+    return view.wanted_below(
         outputs,
         lambda node: node in known and bool(node.inputs) and worth_saving(node, local),
         fixed.__contains__,

@@ -52,7 +52,7 @@ def depends_on(node: Node, sizes: set[str]) -> bool:
     return bool(sizes) and not sizes.isdisjoint(unknowns_of(node))
 
 
-def nearest(
+def wanted_below(
     roots: Iterable[Node], wanted: Callable[[Node], bool], beyond: Callable[[Node], bool]
 ) -> list[Node]:
     """The nodes below `roots` that are wanted, without what only these, or nodes beyond, need."""

@@ -29,7 +29,7 @@ N, M = unknown("n"), unknown("m")
 SIZES = (0, 1, 7, 8, 9, 17, 1030)
 RUBBISH = (0x7F, 0xFF)
 
-needs_machine_code = pytest.mark.skipif(machine.refusal() is not None, reason="no machine code")
+needs_machine_code = pytest.mark.skipif(machine.unavailable() is not None, reason="no machine code")
 
 
 def slowly(*values: object) -> list[Any]:

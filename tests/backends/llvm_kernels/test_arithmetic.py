@@ -21,7 +21,9 @@ from graphcore.ops.elementwise import UFUNC
 
 from .kernels import Array, run, run_node
 
-pytestmark = pytest.mark.skipif(machine.refusal() is not None, reason=str(machine.refusal()))
+pytestmark = pytest.mark.skipif(
+    machine.unavailable() is not None, reason=str(machine.unavailable())
+)
 
 DTYPES = [np.dtype(name) for name in KINDS]
 FLOATS = (

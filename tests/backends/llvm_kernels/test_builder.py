@@ -19,7 +19,9 @@ from graphcore.backends.llvm_kernels.builder import (
     real,
 )
 
-pytestmark = pytest.mark.skipif(machine.refusal() is not None, reason=str(machine.refusal()))
+pytestmark = pytest.mark.skipif(
+    machine.unavailable() is not None, reason=str(machine.unavailable())
+)
 
 X, N = Value("%x", "f64"), Value("%n", "i64")
 

@@ -19,7 +19,9 @@ from graphcore.backends.llvm_kernels import entrance, machine
 from graphcore.ir.sizes import unknown
 from graphcore.ir.types import TensorType
 
-pytestmark = pytest.mark.skipif(machine.refusal() is not None, reason=str(machine.refusal()))
+pytestmark = pytest.mark.skipif(
+    machine.unavailable() is not None, reason=str(machine.unavailable())
+)
 
 F64, I64 = np.dtype(np.float64), np.dtype(np.int64)
 N = unknown("n")
@@ -115,7 +117,7 @@ def spinner():
 
 
 def test_this_python_is_understood():
-    assert entrance.refusal() is None
+    assert entrance.unavailable() is None
 
 
 def staged(seconds, made):

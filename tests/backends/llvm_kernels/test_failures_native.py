@@ -17,7 +17,9 @@ from graphcore.ir.types import TensorType
 from graphcore.ops import control, leaf, linalg, tensor
 from tests.backends.llvm_kernels.native import worded
 
-pytestmark = pytest.mark.skipif(machine.refusal() is not None, reason=str(machine.refusal()))
+pytestmark = pytest.mark.skipif(
+    machine.unavailable() is not None, reason=str(machine.unavailable())
+)
 
 
 def said(error):

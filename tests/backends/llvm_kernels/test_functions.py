@@ -15,7 +15,9 @@ from graphcore.backends.llvm_kernels.maths import special
 
 from .kernels import Array, run_function
 
-pytestmark = pytest.mark.skipif(machine.refusal() is not None, reason=str(machine.refusal()))
+pytestmark = pytest.mark.skipif(
+    machine.unavailable() is not None, reason=str(machine.unavailable())
+)
 
 LONG = np.longdouble
 NUMBERS = 4000

@@ -14,7 +14,7 @@ from graphcore.backends.llvm_kernels import elementary, machine
 from tests.machine_code import build
 
 pytestmark = pytest.mark.skipif(
-    machine.refusal() is not None or len(machine.levels()) < 2, reason="needs AVX-512"
+    machine.unavailable() is not None or len(machine.levels()) < 2, reason="needs AVX-512"
 )
 
 QUICK = {"heat1d", "vadv", "gmm"}  # they differed when LLVM chose what is rounded once

@@ -34,7 +34,7 @@ def test_programs(name: str, size: str) -> None:
     compiled = program.make("graphcore")
     native = build(compiled)
     graph = kernels(compiled)
-    if llvm_kernels.whole(graph) is not None:
+    if llvm_kernels.single_kernel(graph) is not None:
         lines = NativeProgram(graph, compiled._boundary).lines()
         assert not any("unknown:0" in line for line, _ in lines)
     given = program.module.inputs(size)

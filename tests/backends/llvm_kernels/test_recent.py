@@ -12,7 +12,9 @@ import graphcore as gc
 from graphcore.backends import llvm_kernels
 from graphcore.backends.llvm_kernels import machine
 
-pytestmark = pytest.mark.skipif(machine.refusal() is not None, reason=str(machine.refusal()))
+pytestmark = pytest.mark.skipif(
+    machine.unavailable() is not None, reason=str(machine.unavailable())
+)
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ def made(program: Program, dtype: str, patches: Patches) -> tuple[Both, list[str
     """A program in both targets, and the IR of it."""
     with patched(patches):
         compiled = program.compiled(dtype)
-        whole = llvm_kernels.whole(kernels(compiled))
+        whole = llvm_kernels.single_kernel(kernels(compiled))
         assert whole is not None
         both = Both.of(compiled, whole.attrs["body"])
         return both, [*llvm_kernels.RECENT._made]
