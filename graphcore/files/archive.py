@@ -45,12 +45,7 @@ from graphcore.inspection.json_parts import (
     string,
 )
 from graphcore.ir import Graph, Literal, TensorType
-from graphcore.ir.errors import (
-    GraphError,
-    GraphFileNotFoundError,
-    GraphTypeError,
-    GraphValueError,
-)
+from graphcore.ir.errors import GraphError, GraphFileNotFoundError, GraphTypeError, GraphValueError
 from graphcore.ir.provenance import user_line
 from graphcore.ir.structures import Branch, level_of, stand_in
 from graphcore.ops.outside import CALLBACKS

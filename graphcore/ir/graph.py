@@ -12,13 +12,7 @@ from typing import Any, ClassVar
 
 from .node import Attrs, Node, toposort, type_of
 from .op import Op, Trait, may_raise
-from .provenance import (
-    Origin,
-    built_before,
-    described_by,
-    inheriting,
-    thread_state,
-)
+from .provenance import Origin, built_before, described_by, inheriting, thread_state
 from .sizes import Expression
 from .trace import Trace
 from .types import TensorType, Type

@@ -11,14 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from graphcore.analysis.omissions import (
-    NOTHING,
-    OMISSIONS,
-    WHOLE,
-    Omits,
-    may_omit,
-    omits,
-)
+from graphcore.analysis.omissions import NOTHING, OMISSIONS, WHOLE, Omits, may_omit, omits
 from graphcore.analysis.values import is_finite, is_zero
 from graphcore.ir import Expression, Graph, Hidden, Node, Op, Size
 from graphcore.ir.graph import bodies_of, with_bodies

@@ -23,15 +23,7 @@ from .addressing import Buffer, Index, index_of
 from .arithmetic import kind_of, literal, rule_of
 from .batches import each, entries, in_groups
 from .builder import PARTS, TRUE, Value, integer
-from .lapack import (
-    Call,
-    check_sizes,
-    is_set,
-    matrix,
-    side_by_side,
-    solve_in_place,
-    without_result,
-)
+from .lapack import Call, check_sizes, is_set, matrix, side_by_side, solve_in_place, without_result
 from .results import changed, finished
 from .writer import Homes, Writer
 

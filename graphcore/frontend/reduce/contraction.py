@@ -9,14 +9,7 @@ from graphcore.frontend.core.base import Tensor, refusal, type_refusal, wrap
 from graphcore.frontend.core.lift import Operand, common
 from graphcore.frontend.create.inputs import zeros_like
 from graphcore.frontend.index.indexing import isel
-from graphcore.frontend.shape.dims import (
-    concat,
-    expand_dims,
-    in_order,
-    keep_labels,
-    transpose,
-    with_size,
-)
+from graphcore.frontend.shape import dims as shape
 from graphcore.ir import Expression, Node
 from graphcore.ir.help_text import parameters
 from graphcore.ops import named
@@ -92,16 +85,18 @@ def cross(x: Operand, y: Operand, dim: str | None = None) -> Tensor:
         return last
     parts = [b * f - c * e, c * d - a * f, last]
     order = tuple(dict.fromkeys((*left.dims, *right.dims)))
-    made = transpose(concat([expand_dims(part, dim) for part in parts], dim), *order)
+    made = shape.transpose(
+        shape.concat([shape.expand_dims(part, dim) for part in parts], dim), *order
+    )
     of = right if left.sizes[dim] == 2 else left
-    return wrap(keep_labels(made.node, of.node, (dim,)))
+    return wrap(shape.keep_labels(made.node, of.node, (dim,)))
 
 
 def components(x: Tensor, dim: str) -> list[Tensor]:
     """The three components along `dim`; the third is 0 where the size is 2."""
     size = x.sizes[dim_of(x.node, dim)]
     if isinstance(size, Expression):
-        size, x = 3, wrap(with_size(x.node, dim, 3))
+        size, x = 3, wrap(shape.with_size(x.node, dim, 3))
     if size not in (2, 3):
         raise refusal(f"dim {dim!r} has size {size}", x, cure="give it the size 3, or 2")
     parts = [isel(x, {dim: i}) for i in range(2 if size == 2 else 3)]
@@ -145,7 +140,7 @@ def einsum(spec: str, *xs: Operand) -> Tensor:
     batch = [dim for dim in product.type.dims if dim not in spoken]
     at = result.index("...") if "..." in result else 0
     order = (*result[:at], *batch, *[dim for dim in result[at:] if dim != "..."])
-    return wrap(in_order(product, order))
+    return wrap(shape.in_order(product, order))
 
 
 def equation(spec: str, *nodes: Node) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:

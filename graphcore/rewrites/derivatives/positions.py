@@ -7,17 +7,7 @@ from collections.abc import Sequence
 from graphcore.ir import INT, Node, Shape, Size
 from graphcore.ir.sizes import count
 from graphcore.ops import elementwise, leaf, tensor
-from graphcore.rewrites.plain import (
-    cast,
-    equals,
-    expand,
-    flip,
-    full,
-    number,
-    reshape,
-    shift,
-    where,
-)
+from graphcore.rewrites.plain import cast, equals, expand, flip, full, number, reshape, shift, where
 
 
 def scatter_extreme_vjp(node: Node, ct: Node) -> tuple[Node | None, ...]:

@@ -12,14 +12,8 @@ from graphcore.ir.axes import Along, Joins, Pointwise, Ranges, Reduces
 from graphcore.ir.node import type_of
 from graphcore.ir.transform import transform
 from graphcore.ops import leaf, tensor
+from graphcore.rewrites import motion
 from graphcore.rewrites.engine import RuleSet, simplifier, simplify
-from graphcore.rewrites.motion import (
-    expand_of_expand,
-    in_order,
-    transpose_of_view,
-    view_later,
-    view_of_full,
-)
 from graphcore.rewrites.plain import Axes, transpose
 
 SHORT_AXIS = 16
@@ -29,10 +23,10 @@ ROW_BY_ROW = frozenset({tensor.argmax, tensor.argmin, tensor.logcumsumexp, tenso
 """Ops that are computed one row after the other: another order of axes is no quicker."""
 
 views = RuleSet()
-views.add(view_of_full, [tensor.transpose, tensor.expand], [leaf.full])
-views.add(transpose_of_view, [tensor.transpose], [])
-views.add(expand_of_expand, [tensor.expand], [])
-views.add(view_later, [Pointwise], [tensor.transpose])
+views.add(motion.view_of_full, [tensor.transpose, tensor.expand], [leaf.full])
+views.add(motion.transpose_of_view, [tensor.transpose], [])
+views.add(motion.expand_of_expand, [tensor.expand], [])
+views.add(motion.view_later, [Pointwise], [tensor.transpose])
 
 
 def short_axes_first(graph: Graph) -> Graph:
@@ -127,4 +121,4 @@ def moved(node: Node, inputs: Sequence[Node], perm: Axes) -> Node:
     if node.op is tensor.matmul:  # (a b)ᵀ = bᵀ aᵀ
         a, b = inputs
         return transpose(tensor.matmul(transpose(b, perm), transpose(a, perm)), perm)
-    return in_order(node, [transpose(x, perm) for x in inputs], perm)
+    return motion.in_order(node, [transpose(x, perm) for x in inputs], perm)

@@ -26,14 +26,8 @@ from graphcore.ir.provenance import inheriting
 from graphcore.ir.sizes import count
 from graphcore.ops import control, leaf, tensor
 from graphcore.ops.control import LOOPS, Loop, LoopOperand
+from graphcore.rewrites.loops import view
 from graphcore.rewrites.loops.sharing import prune
-from graphcore.rewrites.loops.view import (
-    depends_on,
-    inside_as_well,
-    replaced,
-    trip_counts_inside,
-    unused_names,
-)
 from graphcore.rewrites.plain import refill
 
 MOST_VALUES = 500
@@ -71,7 +65,7 @@ def rematerialise(graph: Graph, costs: Costs) -> Graph:
     """The graph whose loops compute values again where that costs less than to keep them."""
     if LOOPS.isdisjoint(graph.ops()):
         return graph
-    graph = inside_as_well(partial(rematerialise, costs=costs), graph)
+    graph = view.inside_as_well(partial(rematerialise, costs=costs), graph)
     known = Known(graph)
     changed = False
     for node in reversed(known.loops):  # an earlier loop may have to record more for a later one
@@ -177,7 +171,7 @@ class Choice:
     def found_inside(self, node: Node) -> set[str]:
         """The sizes that each step of a loop finds anew, which no other loop knows."""
         if node not in self.local:
-            self.local[node] = trip_counts_inside(node.attrs["body"])
+            self.local[node] = view.trip_counts_inside(node.attrs["body"])
         return self.local[node]
 
     def type(self, value: Value) -> TensorType:
@@ -196,7 +190,7 @@ class Choice:
         if self.computing_cost(value) >= self.keeping_cost(value, held=False):
             return None
         if value.loop is not None:
-            if any(depends_on(x, self.found_inside(value.loop)) for x in (node, *node.inputs)):
+            if any(view.depends_on(x, self.found_inside(value.loop)) for x in (node, *node.inputs)):
                 return None
             return [
                 Value(None, x, fixed=True)
@@ -269,7 +263,7 @@ class Choice:
 
     def change(self, stay: Container[Value]) -> Loop:
         """The loop that is given the values to `stay`, and computes the others from them."""
-        loop, names = self.loop, unused_names("again", self.loop)
+        loop, names = self.loop, view.unused_names("again", self.loop)
         sequences, captured = list(loop.sequences), list(loop.captured)
         made = {value: param for param, value in self.roots.items() if value in stay}
         made |= {Value(None, x.value, fixed=True): x.param for x in captured}
@@ -288,7 +282,7 @@ class Choice:
                     sequences.append(LoopOperand(made[value], self.known.array(value)))
         loop = loop._replace(sequences=tuple(sequences), captured=tuple(captured))
         new = {x: made[value] for x, value in self.roots.items() if made[value] is not x}
-        return replaced(loop, new, rematerialise)
+        return view.replaced(loop, new, rematerialise)
 
     def needed_values(self, stay: Container[Value]) -> list[Value]:
         """The values that steps need where some stay, operands first."""

@@ -7,12 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from graphcore.backends.failing import (
-    Failing,
-    describe_op_error,
-    in_step_of,
-    outside_of,
-)
+from graphcore.backends.failing import Failing, describe_op_error, in_step_of, outside_of
 
 
 def user_line() -> str:
