@@ -13,18 +13,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+from itertools import chain
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from graphcore.ir import Graph, Node, Op
-from graphcore.ir.axes import values
 from graphcore.ir.trace import Given, Trace, current_trace, known_facts
 from graphcore.ops import control, leaf
 
 Fact = TypeVar("Fact")
 Known: TypeAlias = MutableMapping[Node, Sequence[Fact]]
 """The fact about each value of a node."""
-Operands: TypeAlias = Sequence[Sequence[Fact]]
-"""The facts about each value of each operand of a node; None of an operand that is not read."""
 
 
 class Forward(ABC, Generic[Fact]):
@@ -41,8 +39,11 @@ class Forward(ABC, Generic[Fact]):
     """What joins end in, if that is one fact: it does not change any more."""
 
     @abstractmethod
-    def of_node(self, node: Node, given: Operands[Fact], known: Known[Fact]) -> Sequence[Fact]:
-        """The facts about each result of an op; `known` has those of all nodes below."""
+    def of_node(self, node: Node, given: Sequence[Fact], known: Known[Fact]) -> Sequence[Fact]:
+        """The facts about each result of an op, given those about each of `operands(node)`.
+
+        `known` has the facts about all nodes below.
+        """
 
     @abstractmethod
     def join(self, node: Node, several: Sequence[Fact]) -> Fact:
@@ -52,7 +53,7 @@ class Forward(ABC, Generic[Fact]):
         """
 
     def reads(self, node: Node) -> Sequence[Node]:
-        """The operands that facts about a node follow from."""
+        """The operands that facts about a node follow from; of others `unknown` is given."""
         return node.inputs
 
     def matters(self, graph: Graph) -> bool:
@@ -90,24 +91,19 @@ class Forward(ABC, Generic[Fact]):
         look, stack = known.get, [x]
         while stack:
             node = stack[-1]
-            given: tuple[Any, ...] = tuple(map(look, node.inputs))
-            if None in given and (new := [y for y in self.reads(node) if y not in known]):
-                stack += reversed(new)
-            else:
-                known[stack.pop()] = self.after(node, given, known)
+            facts: Sequence[Any] = [*map(look, node.inputs)]
+            if None in facts:
+                if new := [y for y in self.reads(node) if y not in known]:
+                    stack += reversed(new)
+                    continue
+                facts = [(self.unknown,) if own is None else own for own in facts]
+            known[stack.pop()] = self.after(node, [*chain.from_iterable(facts)], known)
         return known[x]
 
-    def after(self, node: Node, given: Operands[Fact], known: Known[Fact]) -> Sequence[Fact]:
-        """The facts about the values of any node."""
+    def after(self, node: Node, given: Sequence[Fact], known: Known[Fact]) -> Sequence[Fact]:
+        """The facts about the values of any node, given those about each of `operands(node)`."""
         rule = STRUCTURE.get(node.op)
         return self.of_node(node, given, known) if rule is None else rule(self, node, given)
-
-    def each(self, node: Node, given: Operands[Fact]) -> list[Fact]:
-        """The facts about each of `operands(node)`."""
-        found: list[Fact] = []
-        for x, own in zip(node.inputs, given, strict=True):
-            found += own or [self.unknown] * len(values(x.type))
-        return found
 
     def of_outputs(self, graph: Graph, given: Iterable[Fact]) -> list[Fact]:
         """The facts about the outputs of a graph, given those about its params."""
@@ -146,30 +142,29 @@ class Forward(ABC, Generic[Fact]):
                 break
         return params
 
-    def of_loop(self, node: Node, given: Operands[Fact]) -> Sequence[Fact]:
+    def of_loop(self, node: Node, given: Sequence[Fact]) -> Sequence[Fact]:
         """The last carries, and the results of all steps."""
-        own = self.each(node, given)
-        return self.of_steps(node, own, self.given_to_bodies(node, own))
+        return self.of_steps(node, given, self.given_to_bodies(node, given))
 
-    def of_steps(self, node: Node, own: Sequence[Fact], params: Sequence[Fact]) -> Sequence[Fact]:
+    def of_steps(self, node: Node, given: Sequence[Fact], params: Sequence[Fact]) -> Sequence[Fact]:
         """The same, given the facts about operands, and about params at the fixed point."""
         made, n = self.of_outputs(node.attrs["body"], params), node.attrs["carries"]
-        steps = [self.all_steps(node, fact, own) for fact in made[n:]]
-        return (*self.last(node, own, params, made), *steps)
+        steps = [self.all_steps(node, fact, given) for fact in made[n:]]
+        return (*self.last(node, given, params, made), *steps)
 
-    def of_switch(self, node: Node, given: Operands[Fact]) -> Sequence[Fact]:
+    def of_switch(self, node: Node, given: Sequence[Fact]) -> Sequence[Fact]:
         """A result is that of one of the branches."""
-        index, *own = self.each(node, given)
+        index, *own = given
         branches = [self.of_outputs(branch, own) for branch in node.attrs["branches"]]
         return tuple([self.chosen(node, index, ys) for ys in zip(*branches, strict=True)])
 
-    def of_body(self, node: Node, given: Operands[Fact]) -> Sequence[Fact]:
+    def of_body(self, node: Node, given: Sequence[Fact]) -> Sequence[Fact]:
         """The results are those of the body."""
-        return self.of_outputs(node.attrs["body"], self.each(node, given))
+        return self.of_outputs(node.attrs["body"], given)
 
 
-STRUCTURE: Mapping[Op, Callable[[Forward[Any], Node, Operands[Any]], Sequence[Any]]] = {
-    leaf.project: lambda analysis, node, given: (given[0][node.attrs["index"]],),
+STRUCTURE: Mapping[Op, Callable[[Forward[Any], Node, Sequence[Any]], Sequence[Any]]] = {
+    leaf.project: lambda analysis, node, given: (given[node.attrs["index"]],),
     control.scan: Forward.of_loop,
     control.while_loop: Forward.of_loop,
     control.switch: Forward.of_switch,
@@ -190,20 +185,21 @@ def known_inside(trace: Trace, node: Node, body: Graph) -> Given:
     """
     found: dict[Node, dict[Graph, Given]] = trace.known.setdefault("known of params", {})
     if node not in found:
-        found[node] = {graph: given_inside(node, graph) for graph in control.computed_bodies(node)}
+        found[node] = given_inside(node)
     return found[node].get(body, frozenset())
 
 
-def given_inside(node: Node, graph: Graph) -> Given:
-    """What rules know of the params of a graph that a node computes."""
-    found: list[Given] = []
+def given_inside(node: Node) -> dict[Graph, Given]:
+    """What rules know of the params of each body that a node computes."""
+    found: dict[Graph, Given] = dict.fromkeys(control.computed_bodies(node), frozenset())
     for analysis in ASKED:
-        if analysis.matters(graph):
+        if asking := list(filter(analysis.matters, found)):
             known = known_facts(analysis.subject)
-            own = [(known.get(x) or analysis.find(x, known))[0] for x in node.inputs]
+            own = [analysis.find(x, known)[0] for x in node.inputs]
             if own.count(analysis.unknown) < len(own):
-                found.append(analysis.more_known(graph, analysis.given_to_bodies(node, own)))
-    return frozenset().union(*found)
+                params = analysis.given_to_bodies(node, own)
+                found |= {body: found[body] | analysis.more_known(body, params) for body in asking}
+    return found
 
 
 Trace.inside = known_inside

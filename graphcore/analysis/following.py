@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from graphcore.ir import Graph, Node
 from graphcore.ir.axes import values
 
-from .dataflow import Forward, Known, Operands
+from .dataflow import Forward, Known
 
 Fact = TypeVar("Fact")
 Facts = dict[str, Fact]
@@ -39,11 +39,10 @@ class Follower(Forward[Facts[Fact]]):
         return found
 
     def of_node(
-        self, node: Node, given: Operands[Facts[Fact]], known: Known[Facts[Fact]]
+        self, node: Node, given: Sequence[Facts[Fact]], known: Known[Facts[Fact]]
     ) -> Sequence[Facts[Fact]]:
         """Of what depends on no source nothing is known."""
-        own = self.each(node, given)
-        return self.by_kind(node, own) if any(own) else [{} for _ in values(node.type)]
+        return self.by_kind(node, given) if any(given) else [{} for _ in values(node.type)]
 
     def of_outputs(self, graph: Graph, given: Iterable[Facts[Fact]]) -> list[Facts[Fact]]:
         """The facts of a body's outputs."""

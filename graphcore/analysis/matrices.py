@@ -16,7 +16,7 @@ from graphcore.ir.node import OPS
 from graphcore.ir.sizes import lower_bound
 from graphcore.ops import elementwise, leaf, linalg, tensor
 
-from .dataflow import ASKED, STRUCTURE, Forward, Known, Operands
+from .dataflow import ASKED, STRUCTURE, Forward, Known
 from .values import is_real, is_zero
 
 
@@ -91,13 +91,13 @@ class MatrixFacts(Forward[Facts]):
         """An element has the matrices of its sequence, whose first axis must be none of theirs."""
         return fact if x.type.ndim > 2 and node.attrs["dim"] is None else NONE
 
-    def of_node(self, node: Node, given: Operands[Facts], known: Known[Facts]) -> Sequence[Facts]:
+    def of_node(self, node: Node, given: Sequence[Facts], known: Known[Facts]) -> Sequence[Facts]:
         """The facts about each result, by the op that made it."""
         if (parts := PARTS.get(node.op)) is not None:
             pairs = zip(node.type.items, parts, strict=True)
             return [facts if is_square(type) else facts - ORTHOGONAL for type, facts in pairs]
         if node.op in THROUGH or node.op in MAKES:
-            return (node_facts(node, *self.each(node, given)),)
+            return (node_facts(node, *given),)
         return (NONE,) * len(values(node.type))
 
 

@@ -42,7 +42,7 @@ from graphcore.ir.sizes import lower_bound
 from graphcore.ops import autodiff, elementwise, leaf, tensor
 from graphcore.ops.outside import Calls
 
-from .dataflow import Forward, Known, Operands
+from .dataflow import Forward, Known
 from .values import is_zero
 
 Pattern: TypeAlias = frozenset[int | Expression]
@@ -109,12 +109,11 @@ class Omissions(Forward[Omits]):
             for y, start in zip(made, given, strict=False)
         ]
 
-    def of_node(self, node: Node, given: Operands[Omits], known: Known[Omits]) -> Sequence[Omits]:
+    def of_node(self, node: Node, given: Sequence[Omits], known: Known[Omits]) -> Sequence[Omits]:
         """The patterns of each value of `node`, given those of its operands."""
-        op = node.op
-        if (given.count(NONE) == len(given) and only_passes_on(op)) or is_discrete(node):
+        op, own = node.op, [*given]
+        if (only_passes_on(op) and not any(own)) or is_discrete(node):
             return NONE
-        own = [first for first, *_ in given]
         if op is tensor.recurrence:
             own[0] = NOTHING  # a factor of 0 drops the earlier terms, but not this one
         if op in autodiff.KINKED:

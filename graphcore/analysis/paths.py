@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
-from itertools import chain
 
 from graphcore.ir import Node, TupleType, Type, toposort
 from graphcore.ir.axes import values
@@ -12,7 +11,7 @@ from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.node import describe_operand
 from graphcore.ops import autodiff, elementwise, outside
 
-from .dataflow import Forward, Known, Operands
+from .dataflow import Forward, Known
 
 
 def between(ys: Iterable[Node], wrt: Iterable[Node]) -> dict[Node, None]:
@@ -44,10 +43,10 @@ class Paths(Forward[Ints]):
         """Those of all."""
         return self.unknown.union(*several)
 
-    def of_node(self, node: Node, given: Operands[Ints], known: Known[Ints]) -> Sequence[Ints]:
+    def of_node(self, node: Node, given: Sequence[Ints], known: Known[Ints]) -> Sequence[Ints]:
         """Those of all operands."""
         flows = node.op is not autodiff.stop_gradient and of_floats(node.type)
-        own = self.unknown.union(*chain(*given)) if flows else self.unknown
+        own = self.unknown.union(*given) if flows else self.unknown
         return (own,) * len(values(node.type))
 
     after = of_node

@@ -11,7 +11,7 @@ from graphcore.ir import Graph, Node, Op, Trait, unwrap
 from graphcore.ir.axes import values
 from graphcore.ops import autodiff, elementwise, leaf, tensor
 
-from .dataflow import ASKED, STRUCTURE, Forward, Known, Operands
+from .dataflow import ASKED, STRUCTURE, Forward, Known
 
 
 def is_zero(x: Node) -> bool:
@@ -82,13 +82,13 @@ class Bounds(Forward[float]):
         """Of most ops nothing is known, whatever their operands are."""
         return node.inputs if node.op in BOUNDED or node.op in STRUCTURE else ()
 
-    def of_node(self, node: Node, given: Operands[float], known: Known[float]) -> Sequence[float]:
+    def of_node(self, node: Node, given: Sequence[float], known: Known[float]) -> Sequence[float]:
         """The bound of each result; integers may overflow."""
         if Trait.KNOWN in node.op.traits:
             return (node.attrs["value"].largest,)
         if node.op not in BOUNDED or node.type.dtype.kind not in "fc":
             return (np.inf,) * len(values(node.type))
-        pairs = zip(node.inputs, self.each(node, given), strict=True)
+        pairs = zip(node.inputs, given, strict=True)
         is_cast = node.op is elementwise.cast
         own = [within(x, y) for x, y in pairs if is_cast or x.type.dtype.kind != "b"]
         return (BOUNDED[node.op](*own),)

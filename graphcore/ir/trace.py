@@ -78,7 +78,7 @@ class Trace:
     Equal programs share their nodes, so lines and labels cannot be kept on nodes.
     """
 
-    __slots__ = ("_tables", "asked", "known", "labels", "lines", "moves", "records", "sources")
+    __slots__ = ("_place", "_tables", "asked", "labels", "lines", "moves", "records", "sources")
     inside: ClassVar[Callable[[Trace, Node, Any], Given]]
     """The function that says what is known of the params of a body; `analysis`
     sets it, as `ir` imports no other part."""
@@ -90,13 +90,22 @@ class Trace:
         self.asked: dict[Asked, Origin] = {}
         self.records: list[Record] = []
         self.moves: list[list[tuple[Node, Node]]] = [[]]
-        self.known: Facts = {}
-        self._tables: dict[Given, Facts] = {frozenset(): self.known}
+        self._place: Any = {}  # the facts there, or (where its node stands, that node, the body)
+        self._tables: dict[Given, Facts] = {frozenset(): self._place}
 
     def origin(self, node: Node) -> Origin:
         """The user's line that a node goes back to."""
         if (found := self.lines.get(node)) is None:
             found = self.lines[node] = self.line_of(self.sources.get(node)) or node.last_line
+        return found
+
+    @property
+    def known(self) -> Facts:
+        """The facts where nodes are rebuilt; those about params of a body are found when asked."""
+        if isinstance(self._place, tuple):
+            self._place, node, body = self._place
+            self._place = self.tables(Trace.inside(self, node, body))
+        found: Facts = self._place
         return found
 
     def tables(self, given: Given) -> Facts:
@@ -111,7 +120,7 @@ class Trace:
         """The change of the bodies of a node, made while facts about its operands are known."""
 
         def change_inside(body: Body) -> Body:
-            with setting(self, known=self.tables(Trace.inside(self, node, body))):
+            with setting(self, _place=(self._place, node, body)):
                 return change(body)
 
         return change_inside

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from graphcore.analysis.dataflow import Known, Operands
+from graphcore.analysis.dataflow import Known
 from graphcore.analysis.following import Facts, Follower
 from graphcore.analysis.paths import of_floats
 from graphcore.ir import Graph, Node, Size, TensorType
@@ -50,16 +50,15 @@ class Instances(Follower[Along]):
         stops = node.op is autodiff.stop_gradient
         return () if stops else [x for x in node.inputs if of_floats(x.type)]
 
-    def after(self, node: Node, given: Operands[Axes], known: Known[Axes]) -> Sequence[Axes]:
+    def after(self, node: Node, given: Sequence[Axes], known: Known[Axes]) -> Sequence[Axes]:
         """The axes of the results of a node; Mixed is raised where it works along one."""
-        own = self.each(node, given)
-        if not any(own):
+        if not any(given):
             return [{} for _ in values(node.type)]
         if node.op in autodiff.LAZY:
-            return self.derivative(node, own)
+            return self.derivative(node, given)
         made = super().after(node, given, known)
         if node.op is control.custom:
-            self.check_rule(node, own, made)
+            self.check_rule(node, given, made)
         return made
 
     def by_kind(self, node: Node, given: Sequence[Axes]) -> list[Axes]:

@@ -21,7 +21,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from graphcore.analysis.dataflow import Forward, Known, Operands
+from graphcore.analysis.dataflow import Forward, Known
 from graphcore.analysis.paths import of_floats
 from graphcore.ir import Graph, Node, Op, Trait, reached
 from graphcore.ir.axes import values
@@ -99,23 +99,23 @@ class Variation(Forward[Varies]):
             return made
         return [after_choice(node, part) for part in made]
 
-    def after(self, node: Node, given: Operands[Varies], known: Known[Varies]) -> Sequence[Varies]:
+    def after(self, node: Node, given: Sequence[Varies], known: Known[Varies]) -> Sequence[Varies]:
         """A derivative is linear, and a function has one of its own."""
         if node.op in DERIVATIVES:
-            return derivative_growth(node, self.each(node, given), known, self)
+            return derivative_growth(node, given, known, self)
         return super().after(node, given, known)
 
     def of_node(
-        self, node: Node, given: Operands[Varies], known: Known[Varies]
+        self, node: Node, given: Sequence[Varies], known: Known[Varies]
     ) -> Sequence[Varies]:
         """How the values of a node vary, given how its inputs do."""
-        parts, count = self.each(node, given), len(values(node.type))
-        if not (varying := [i for i, part in enumerate(parts) if part.at_all]):
-            return [Varies(growth(node, parts, None))] * count
-        bend = next((part.bend for part in parts if part.bend), None)
+        count = len(values(node.type))
+        if not (varying := [i for i, part in enumerate(given) if part.at_all]):
+            return [Varies(growth(node, given, None))] * count
+        bend = next((part.bend for part in given if part.bend), None)
         if bend is None and bends(node, varying, known):
             bend = node
-        return [Varies(growth(node, parts, bend), True, bend)] * count
+        return [Varies(growth(node, given, bend), True, bend)] * count
 
 
 DERIVATIVES = autodiff.LAZY | {control.custom, control.linear}

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import IntEnum
 
-from graphcore.analysis.dataflow import Forward, Known, Operands
+from graphcore.analysis.dataflow import STRUCTURE, Forward, Known
 from graphcore.analysis.values import is_finite, is_positive_zero, is_zero
 from graphcore.ir import Graph, Node, Op, Rule, Trait
 from graphcore.ir.axes import values
+from graphcore.ir.node import OPS
 from graphcore.ir.transform import transform
 from graphcore.ops import elementwise, leaf, tensor
 from graphcore.ops.control import LOOPS, Loop
@@ -32,9 +33,18 @@ LINEAR: frozenset[Op] = frozenset(
     {
         *(elementwise.cast, elementwise.real, elementwise.where, tensor.sum_, tensor.cumsum),
         *(tensor.concat, tensor.embed, tensor.gather, tensor.scatter, tensor.scatter_add),
+        *[op for op in OPS.values() if Trait.VIEW in op.traits],
     }
 )
-"""Ops, besides views, that give zeros for zeros; conditions and positions may be anything."""
+"""Ops that give zeros for zeros; conditions and positions may be anything."""
+
+FOLLOWED = frozenset(
+    {
+        *(elementwise.add, elementwise.subtract, elementwise.negative, elementwise.multiply),
+        *(tensor.multiply_no_nan, *LINEAR, *STRUCTURE),
+    }
+)
+"""Ops whose results may be zeros because operands are."""
 
 
 def zeros_known(graph: Graph) -> Graph:
@@ -81,23 +91,26 @@ class Zeros(Forward[Sign]):
         """The least that is known of any."""
         return min(several)
 
-    def of_node(self, node: Node, given: Operands[Sign], known: Known[Sign]) -> Sequence[Sign]:
+    def reads(self, node: Node) -> Sequence[Node]:
+        """Of most ops nothing is known, whatever their operands are."""
+        return node.inputs if node.op in FOLLOWED else ()
+
+    def of_node(self, node: Node, given: Sequence[Sign], known: Known[Sign]) -> Sequence[Sign]:
         """What is known of the values of a node, given that of its inputs."""
-        first = self.each(node, given)
         match node.op:
             case elementwise.add:
-                return [max(first) if min(first) else Sign.NOTHING]
+                return [max(given) if min(given) else Sign.NOTHING]
             case elementwise.subtract:
-                return [first[0] if min(first) else Sign.NOTHING]
+                return [given[0] if min(given) else Sign.NOTHING]
             case elementwise.negative:
-                return [min(*first, Sign.ZERO)]
+                return [min(*given, Sign.ZERO)]
             case tensor.multiply_no_nan:
-                return [min(first[0], Sign.ZERO)]
+                return [min(given[0], Sign.ZERO)]
             case elementwise.multiply:
                 x, y = node.inputs
-                zero = (first[0] and is_finite(y)) or (first[1] and is_finite(x))
+                zero = (given[0] and is_finite(y)) or (given[1] and is_finite(x))
                 return [Sign.ZERO if zero else Sign.NOTHING]
-        if node.op in LINEAR or Trait.VIEW in node.op.traits:
-            floats = [one for x, one in zip(node.inputs, first) if x.type.dtype.kind in "fc"]
+        if node.op in LINEAR:
+            floats = [one for x, one in zip(node.inputs, given) if x.type.dtype.kind in "fc"]
             return [min(floats, default=Sign.NOTHING)]
         return [classify(node)] * len(values(node.type))
