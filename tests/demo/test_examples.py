@@ -14,6 +14,8 @@ import scipy.optimize
 
 from graphcore.demo import datasets, listing, program
 
+pytestmark = pytest.mark.by_rule  # they run as readers run them
+
 
 class Run:
     """A program that has run: its variables and its output."""
