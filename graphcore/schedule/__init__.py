@@ -1,1 +1,1 @@
-"""Shared by all backends, between the last graph and their code: order, memory and regions."""
+"""From the last graph to code: the order of steps, shared memory, and regions for kernels."""

@@ -80,7 +80,7 @@ def each(w: Writer, shape: Shape, body: Callable[[Value, tuple[Value, ...]], Non
     inner((), integer(0))
 
 
-def abreast(w: Writer, shape: Shape, one: One, several: Several) -> None:
+def vectorised(w: Writer, shape: Shape, one: One, several: Several) -> None:
     """several(index, mask) for the matrices of a batch, side by side along its last axis.
 
     `several` returns the buffer that says which matrices have to be computed by `one`, if any.
@@ -136,7 +136,7 @@ def in_groups(
         return ()
 
     def side_by_side() -> Sequence[Value]:
-        abreast(w, shape, one, several)
+        vectorised(w, shape, one, several)
         return ()
 
     worth = are_worth_it(w, kind, shape, sizes)
@@ -191,7 +191,7 @@ def factor(w: Writer, f: Factors, a: Node, at: At, mask: Value) -> None:
     """Factor the transposes of matrices of a batch."""
     copy(w, a, f.packed, at, mask)
     below = f.packed.kind, f.packed.pointer, f.exchanges.pointer, f.n
-    small_matrices.factored(w, *below, f.info.pointer.text, name="factor_abreast")
+    small_matrices.factored(w, *below, f.info.pointer.text, name="factor_vectorised")
 
 
 def copy(w: Writer, x: Node, buffer: Buffer, at: At, mask: Value) -> None:

@@ -103,11 +103,11 @@ class GraphWriter(Writer):
         if product_by_routine(self, roots, homes):
             return
         numbers = [root for root in roots if not root.type.shape]
-        with self.abreast(*numbers):
+        with self.vectorised(*numbers):
             together(p, [(root, ()) for root in numbers], TRUE)
         for root in [root for root in roots if root not in p.numbers]:
             if is_register(root.type) and not (nests.runs_along_memory(root) and root.type.shape):
-                with self.abreast(root) if nests.reduces(root) else nullcontext():
+                with self.vectorised(root) if nests.reduces(root) else nullcontext():
                     p.numbers[root] = self.number(root)
                 self.copy(root, homes.get(root, ()))
             else:
@@ -144,7 +144,7 @@ class GraphWriter(Writer):
         counts: list[Shape] = [(count(shape),) for shape in shapes]
         if len(set(counts)) == 1 and all(map(self.is_flat, rest)):
             shapes = counts
-        with self.abreast(*rest):
+        with self.vectorised(*rest):
             inside, tiled = nests.runs_along_memory(rest[0]), transposed_along(p, rest)
             if tiled is None:
                 several = at_once(p, rest) if all(map(nests.reduces, rest)) else 1

@@ -163,7 +163,7 @@ def solve(w: Writer, node: Node, homes: Homes) -> None:
     def prepared() -> batches.Several:
         return several_solved(w, node, buffer)
 
-    with w.abreast(node):
+    with w.vectorised(node):
         in_groups(w, buffer.kind, node.type.shape[:-2], (f.n, columns), one, prepared)
     finished(w, node, homes, buffer)
 
@@ -241,7 +241,7 @@ def several_solved(w: Writer, node: Node, buffer: Buffer) -> batches.Several:
     f = batches.memory(w, node, node.inputs[0])
     x = batches.sides(w, node, node.type.dtype, *node.type.shape[-2:])
     given = x.kind, f.packed.pointer, x.pointer, x.shape[0], x.shape[1]
-    triangle = partial(small_matrices.solve_triangular, w, *given, name="triangular_abreast")
+    triangle = partial(small_matrices.solve_triangular, w, *given, name="triangular_vectorised")
 
     def several(at: At, mask: Value) -> Buffer:
         def right(i: Index, j: Index) -> Value:

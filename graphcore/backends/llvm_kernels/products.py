@@ -234,7 +234,7 @@ def add_blocks(
         p.everywhere(shape, join)
         return ()
 
-    with w.abreast(node):
+    with w.vectorised(node):
         p.everywhere(shape, clear)
         p.looped(integer(0), inner, BLOCK, (), block)
     for memory in taken:

@@ -56,7 +56,7 @@ def received(w: Writer, node: Node, homes: Homes) -> None:
         p.store(buffer, index, mask, value)
 
     if not lies_there(w, node, homes):
-        with w.abreast(node):
+        with w.vectorised(node):
             p.everywhere(node.type.shape, begin)
     side_by_side = node.type.ndim - 1 not in axes
     added = what_rounding_adds(w, node, indices)
@@ -99,7 +99,7 @@ def received(w: Writer, node: Node, homes: Homes) -> None:
         p.each(w.size(shape[0]), nowhere, lambda i, *now: put((i,), TRUE, *now))
         return ()
 
-    with w.abreast(node):
+    with w.vectorised(node):
         if node.op in COMBINED and kind in ("f64", "f32") and rank == len(shape) == len(axes) == 1:
             b.branch(mostly_repeat(p, indices[0]), in_register, lambda: inner(()))
         else:
@@ -119,7 +119,7 @@ def subtract(w: Writer, node: Node, buffer: Buffer, added: Buffer) -> None:
         less = minus(b, wide, if_finite(b, more))
         p.store(buffer, index, mask, cast(b, less, buffer.kind))
 
-    with w.abreast(node):
+    with w.vectorised(node):
         p.everywhere(node.type.shape, exactly)
 
 
@@ -132,7 +132,7 @@ def what_rounding_adds(w: Writer, node: Node, indices: Sequence[Node]) -> list[B
     wide = DOUBLE.get(kind, kind)
     buffer, p = w.new(node, TensorType(DTYPES[wide], node.type.shape)), w.places
     zero = literal(0, wide)
-    with w.abreast(node):
+    with w.vectorised(node):
         p.everywhere(node.type.shape, lambda index, mask: p.store(buffer, index, mask, zero))
     return [buffer]
 
@@ -175,7 +175,7 @@ def overwritten(w: Writer, node: Node, homes: Homes) -> None:
         p.store(buffer, at, mask, p.at(part, index, mask))
 
     assert lies_there(w, node, homes)
-    with w.abreast(part):
+    with w.vectorised(part):
         p.everywhere(part.type.shape, put)
     finished(w, node, homes, buffer)
 

@@ -84,7 +84,7 @@ def in_blocks(w: Writer, step: Rows, at: At, begin: Value, stop: Value, buffers:
             put(w, roots, [[(*at, i)] for _ in roots], mask, buffers)
             return ()
 
-        with w.abreast(*roots):
+        with w.vectorised(*roots):
             if reduces(roots[0]):
                 several(p, first, end, at_once(p, roots), rows)
             else:
@@ -109,7 +109,7 @@ def one_row(w: Writer, roots: Sequence[Node], at: At, buffers: Homes) -> None:
         put(w, roots, [[(*at, *rest) for rest in places] for places in indices], mask, buffers)
 
     inside = runs_along_memory(roots[0])
-    with w.abreast(*roots), p.at_once(at_once(p, roots) if inside else 1):
+    with w.vectorised(*roots), p.at_once(at_once(p, roots) if inside else 1):
         walk(p, [root.type.shape[k:] for root in roots], place, inside)
     for root in roots:
         p.buffers[root] = changed(w, buffers[root][0])

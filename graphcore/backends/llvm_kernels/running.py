@@ -138,7 +138,7 @@ def extremes_at_once(
             return ()
         return p.each(w.size(front[len(at)]), (), lambda i: row((*at, i)))
 
-    with w.abreast(node):
+    with w.vectorised(node):
         row(())
     finished(w, node, homes, buffer)
 
@@ -235,7 +235,7 @@ def in_turn(
             return along(index)
         return p.each(w.size(shape[len(index)]), (), lambda i: outer((*index, i)))
 
-    with w.abreast(node):
+    with w.vectorised(node):
         outer(())
     finished(w, node, homes, buffer)
 

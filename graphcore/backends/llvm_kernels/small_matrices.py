@@ -1,8 +1,8 @@
 """Small matrices are factored and solved by routines of our own: LAPACK takes longer to begin.
 
 They are compiled once in a process for each kind of values, and do in the same memory what
-LAPACK's would. Those `abreast` do it for as many matrices as there are lanes: each place holds that
-of all of them, side by side.
+LAPACK's would. Those `vectorised` do it for as many matrices as there are lanes: each place holds
+that of all of them, side by side.
 """
 
 from __future__ import annotations
@@ -298,8 +298,8 @@ def symmetric(kind: str) -> str:
 
 WRITTEN: dict[str, Callable[[str], str]] = {
     "triangular": triangular,
-    "triangular_abreast": partial(triangular, name="triangular_abreast", lanes=WIDTH),
+    "triangular_vectorised": partial(triangular, name="triangular_vectorised", lanes=WIDTH),
     "factor": factor,
-    "factor_abreast": partial(factor, name="factor_abreast", lanes=WIDTH),
+    "factor_vectorised": partial(factor, name="factor_vectorised", lanes=WIDTH),
     "cholesky": symmetric,
 }

@@ -164,7 +164,7 @@ def reaches(b: Builder, n: Value, least: int) -> Value:
 
 
 def stored(b: Builder, x: Value, p: Value, align: int) -> Sequence[Value]:
-    """Nothing, after all lanes are stored."""
+    """Store all lanes, as a branch without values."""
     b.do(plainly(x, p, align))
     return ()
 

@@ -328,7 +328,7 @@ class Writer(ABC):
             self.places.lanes(self.size(size), (), take)
             return self.b.widen(found[0])
 
-    def abreast(self, *nodes: Node) -> AbstractContextManager[None]:
+    def vectorised(self, *nodes: Node) -> AbstractContextManager[None]:
         """A context in which as many places of nodes stand side by side as their dtypes allow."""
         return self.b.side_by_side(width_of(nodes, self.places.buffers, self.places.numbers))
 
@@ -363,7 +363,7 @@ class Writer(ABC):
                 self.places.store(buffer, index, mask, value)
 
         if buffers:
-            with self.abreast(node):
+            with self.vectorised(node):
                 self.places.everywhere(node.type.shape, place)
 
     def check(self, node: Node, indexed: Node) -> None:

@@ -21,7 +21,7 @@ Results: TypeAlias = "Array | tuple[Array, ...]"
 BY_ROWS = 8
 """Up to this size triangular systems of many matrices are solved row by row, all at once."""
 
-NARROW, ABREAST = 32, 10
+NARROW, SYSTEMS_FOR_EACH = 32, 10
 """The most unknowns, and the fewest systems for each, to solve tridiagonal systems at once.
 
 Larger ones stay in the cache only one by one.
@@ -266,7 +266,7 @@ def solve_tridiagonal(lower: Array, diagonal: Array, upper: Array, b: Array) -> 
     *batch, n, columns = b.shape
     systems = [x.reshape(-1, n) for x in (lower, diagonal, upper)]
     rows, right = found.reshape(-1, n, columns), b.reshape(-1, n, columns)
-    if n == 1 or (n <= NARROW and len(rows) >= ABREAST * n):
+    if n == 1 or (n <= NARROW and len(rows) >= SYSTEMS_FOR_EACH * n):
         step = max(CACHED // (n * columns), 1)
         runs = [slice(at, at + step) for at in range(0, len(rows), step)]
         failed = [eliminate(*[x[run] for x in (*systems, right, rows)]) for run in runs]

@@ -122,7 +122,7 @@ DERIVATIVES = autodiff.LAZY | {control.custom, control.linear}
 
 
 def after_choice(node: Node, part: Varies) -> Varies:
-    """How a value varies after a choice, or a number of steps, that varies itself."""
+    """The variation of a value that something which varies selects, or repeats."""
     return Varies(part.growth if part.at_all else Growth.UNKNOWN, True, part.bend or node)
 
 

@@ -262,7 +262,7 @@ class Choice:
     # ---- the loop that computes some again
 
     def change(self, stay: Container[Value]) -> Loop:
-        """The loop that is given the values to `stay`, and computes the others from them."""
+        """The loop that reads the values that `stay`, and computes the others from them."""
         loop, names = self.loop, view.unused_names("again", self.loop)
         sequences, captured = list(loop.sequences), list(loop.captured)
         made = {value: param for param, value in self.roots.items() if value in stay}
