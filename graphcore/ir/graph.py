@@ -5,12 +5,14 @@ A node may hold graphs in its attrs: the bodies of loops and branches.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 from math import inf
 from operator import attrgetter
 from typing import Any, ClassVar
 
-from .node import Attrs, Node, toposort, type_of
+from .node import Attrs, Node, inputs_of, toposort, type_of
 from .op import Op, Trait, may_raise
 from .provenance import Origin, built_before, described_by, inheriting, thread_state
 from .sizes import Expression
@@ -69,6 +71,10 @@ class Graph:
             inner = [body.ops() for body in self.bodies()]
             self._ops = frozenset(map(op_of, self.nodes())).union(*inner)
         return self._ops
+
+    def uses(self) -> Counter[Node]:
+        """How often each node is an operand or an output, bodies aside."""
+        return Counter(chain(self.outputs, *map(inputs_of, self.nodes())))
 
     def types(self) -> frozenset[Type]:
         """The types of every node, those in bodies included."""

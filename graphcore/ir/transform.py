@@ -95,7 +95,14 @@ def transform(
                         done[node] = new if new is node else settle_node(new, form, done, trace)
             else:
                 for node in toposort(roots, done) if done else graph.nodes():
-                    done[node] = form(node, tuple(map(become, node.inputs)))
+                    inputs = tuple(map(become, node.inputs))
+                    left = at is not None and node.op not in at and inputs == node.inputs
+                    if left and (bodies is None or node.op.dialect not in WITH_BODIES):
+                        done[node] = node  # as nearly all, so that this must be quick
+                        if before is not None:
+                            trace.sources.setdefault(node, before)
+                    else:
+                        done[node] = form(node, inputs)
         else:
             walk(roots, form, operands, done, settle, trace)
     finally:

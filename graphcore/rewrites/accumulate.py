@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 
 from graphcore.ir import Graph, Node, Op
-from graphcore.ir.graph import bodies_of
 from graphcore.ops import elementwise, tensor
 
 from .engine import convert
@@ -42,9 +41,7 @@ def accumulate(graph: Graph, rules: Mapping[Op, Adding]) -> Graph:
 
 def uses(graph: Graph) -> Counter[Node]:
     """How often each node is needed, in bodies as well."""
-    counts = Counter(graph.outputs)
-    for node in graph.nodes():
-        counts.update(node.inputs)
-        for body in bodies_of(node):
-            counts += uses(body)
+    counts = graph.uses()
+    for body in graph.bodies():
+        counts.update(uses(body))
     return counts

@@ -11,7 +11,6 @@ the call decide nothing: the order must not cost more for small ones, nor for la
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import count, product
 from math import prod
@@ -57,9 +56,7 @@ def join_one_level(graph: Graph) -> Graph:
     found = [x for x in nodes if x.op in RULES and any(y.op is einsum for y in x.inputs)]
     if not found and not any(x.op.dialect in WITH_BODIES for x in nodes):
         return graph
-    uses = Counter(graph.outputs)
-    for node in nodes if found else ():
-        uses.update(node.inputs)
+    uses = graph.uses()
 
     def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node] | None:
         rule = RULES[node.op]

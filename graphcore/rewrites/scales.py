@@ -10,7 +10,6 @@ apart, and only where fewer values are scaled for certain.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from graphcore.analysis.values import is_finite, is_real, is_zero
@@ -33,9 +32,7 @@ def scale_less(graph: Graph) -> Graph:
     ops = graph.ops()
     if ops.isdisjoint(SUMS) or ops.isdisjoint(SCALING):
         return graph
-    uses = Counter(graph.outputs)
-    for node in graph.nodes():
-        uses.update(node.inputs)
+    uses = graph.uses()
 
     def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node] | None:
         alone = [uses[x] == 1 and x.op in SCALING for x in node.inputs]
