@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 from .help_text import attributes, fields
 from .node import Node
-from .provenance import NOWHERE, Asked, Origin, basename, is_ours, setting, thread_state
+from .provenance import NOWHERE, Asked, Origin, basename, is_ours, thread_state
 
 Rule = Callable[..., Any]
 Given = frozenset[tuple[str | None, Node, Any]]
@@ -120,8 +120,12 @@ class Trace:
         """The change of the bodies of a node, made while facts about its operands are known."""
 
         def change_inside(body: Body) -> Body:
-            with setting(self, _place=(self._place, node, body)):
+            before = self._place
+            self._place = before, node, body
+            try:  # by hand, as each pass enters each body
                 return change(body)
+            finally:
+                self._place = before
 
         return change_inside
 
