@@ -133,6 +133,7 @@ def by_window(function: Reduction, doc: str) -> Callable[..., Tensor]:
 
     method.__name__, method.__doc__ = function.__name__, doc
     method.__qualname__ = f"Windowed.{function.__name__}"
+    method.__code__ = method.__code__.replace(co_qualname=method.__qualname__)  # lines say it
     del method.__annotations__["self"]  # as for methods that are written out
     return method
 
