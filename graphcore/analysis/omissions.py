@@ -55,7 +55,7 @@ NONE: tuple[Omits, ...] = (NOTHING,)
 """The zeros of a node whose one value holds none."""
 WHOLE: Omits = frozenset({frozenset[int | Expression]()})
 """All elements together may be left out, or nothing is known of the pattern."""
-MOST = 8
+MOST_PATTERNS = 8
 """The most patterns that are kept for one value; more of them become the unknown one, `WHOLE`."""
 
 
@@ -74,7 +74,7 @@ def omits(x: Node, known: Known[Omits] | None = None) -> Omits:
 
 
 class Omissions(Forward[Omits]):
-    """The patterns of zeros that values may hold; there are at most `MOST`, or the unknown one."""
+    """The patterns of zeros that values may hold: `MOST_PATTERNS`, or the unknown one."""
 
     subject = "values left out"
     unknown = NOTHING
@@ -189,7 +189,7 @@ def everywhere(terms: Sequence[Omits]) -> Omits:
 def limit(patterns: Iterable[Pattern]) -> Omits:
     """The patterns, or the unknown one in their place if they are too many."""
     found = frozenset(patterns)
-    return found if len(found) <= MOST else WHOLE
+    return found if len(found) <= MOST_PATTERNS else WHOLE
 
 
 def with_more(known: Omits, more: Omits) -> Omits:

@@ -49,10 +49,10 @@ def is_part(x: Node) -> bool:
 
 def is_finite(x: Node) -> bool:
     """Whether every element of `x` is known to be neither infinite nor nan."""
-    return bound_of(x) < LARGE
+    return bound_of(x) < FINITE_BOUND
 
 
-LARGE = 1e30
+FINITE_BOUND = 1e30
 """A bound that is finite in every float dtype but half precision, whose range no user relies on."""
 
 

@@ -35,9 +35,9 @@ from .limits import limits, time_of_call
 from .printing import silence
 from .target import Program, Values
 
-MOST = 30
+MOST_CALLS = 30
 """The most calls that are measured, if they take no longer than this many seconds together."""
-LONGEST = 0.5
+MOST_SECONDS = 0.5
 
 
 @parameters(
@@ -60,7 +60,7 @@ def profile(
     with silence():
         way = program.measure(given)
         measured, seconds, repeats, begin = way.measure(), time_of_call(call), 1, perf_counter()
-        while repeats < MOST and perf_counter() - begin < LONGEST:
+        while repeats < MOST_CALLS and perf_counter() - begin < MOST_SECONDS:
             seconds, repeats = min(seconds, time_of_call(call)), repeats + 1
             measured = way.measure()
     seconds = min(seconds, measured)  # a call that is measured does all that others do

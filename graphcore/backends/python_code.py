@@ -8,7 +8,7 @@ from functools import lru_cache
 from itertools import count
 
 _file_numbers = count(1)
-KEPT = 64
+TEXTS_KEPT = 64
 """The number of texts whose code is kept for programs that are compiled again, the last ones.
 
 Python takes 10 to 20 microseconds to compile a line, a tenth to a fifth of a compilation. Texts
@@ -27,7 +27,7 @@ class PythonCode:
         weakref.finalize(self, linecache.cache.pop, self.file, None)
 
 
-@lru_cache(KEPT)
+@lru_cache(TEXTS_KEPT)
 def python_code(text: str) -> PythonCode:
     """The code of a text; programs with equal texts run it with objects of their own.
 

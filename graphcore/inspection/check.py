@@ -114,7 +114,7 @@ class Fault:
         where = f" at {show_place(self.place)}" if self.place else ""
         lines = [f"{self.op} is {show_value(self.value)}{where}{more}"]
         line, word = self.line, "written at"
-        for _ in range(MOST):
+        for _ in range(MOST_LINES):
             lines.append(f"  {word} {line._replace(via=None)}{quoted_code(line)}")
             if line.via is None:
                 break
@@ -125,7 +125,7 @@ class Fault:
         lines += [f"  from {operand.show(self.line)}" for operand in self.operands]
         if self.outputs:
             shown = [f"{y.name} = {show_value(y.value)}" for y in self.outputs]
-            lines.append(f"  results that are nan or infinite: {few(shown, MOST)}")
+            lines.append(f"  results that are nan or infinite: {few(shown, MOST_LINES)}")
         lines += [f"  cause: {self.cause}"] if self.cause else []
         lines += [f"  cure: {self.cure}"] if self.cure else []
         return "\n".join(lines)
@@ -133,7 +133,7 @@ class Fault:
     __repr__ = __str__
 
 
-MOST = 8
+MOST_LINES = 8
 """The lines of derivatives of derivatives, outputs, and ops at a kink that are shown."""
 
 

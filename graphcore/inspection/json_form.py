@@ -69,7 +69,7 @@ from .json_parts import (
 )
 
 FORMAT, VERSION = "graphcore graph", 1
-FEW = 16
+MOST_NUMBERS_IN_TEXT = 16
 """The most numbers of an array that are written in the text, where others are written elsewhere."""
 
 
@@ -82,7 +82,7 @@ def to_json(graph: Graph) -> str:
 
 
 class Writing:
-    """The tables of one text; arrays of more than `FEW` numbers go to `arrays`, if it is given."""
+    """The tables of one text; arrays that are no part of it go to `arrays`, if it is given."""
 
     def __init__(self, arrays: list[np.ndarray[Any, Any]] | None = None) -> None:
         self.arrays = arrays
@@ -147,7 +147,9 @@ class Writing:
                 return [self.value(x, stage) for x in value]
             case np.dtype():
                 return {"dtype": value.str}
-            case Literal(array=array) if self.arrays is not None and array.size > FEW:
+            case Literal(array=array) if (
+                self.arrays is not None and array.size > MOST_NUMBERS_IN_TEXT
+            ):
                 self.arrays.append(array)
                 return {"array": len(self.arrays) - 1}
             case Literal(array=array):

@@ -12,7 +12,7 @@ import numpy as np
 
 from graphcore.ir import Expression, Hidden, Literal, Size
 from graphcore.ir.names import Computed, ValueOf
-from graphcore.ir.sizes import LARGE, maximum, minimum, unknown
+from graphcore.ir.sizes import MOST_TERMS, maximum, minimum, unknown
 
 KINDS = "biufc"
 """The kinds of dtypes: bool, integers, floats and complex numbers."""
@@ -137,7 +137,7 @@ def size_of(value: Any, where: str) -> Size:
     if not isinstance(value, dict):
         return number(value, where)
     (terms,) = fields(value, where, "size")
-    check(len(items(terms, where)) <= LARGE, f"{where} has more than {LARGE} terms")
+    check(len(items(terms, where)) <= MOST_TERMS, f"{where} has more than {MOST_TERMS} terms")
     total = in_pairs(operator.add, 0, [term_of(term, where) for term in terms])
     check(size_form(total) == value, f"{where} is not a size in canonical form")
     return total
@@ -149,9 +149,9 @@ def term_of(term: Any, where: str) -> Size:
     factors: list[Size] = []
     for factor in items(powers, where):
         atom, power = items(factor, where, 2)
-        check(0 < number(power, where) <= LARGE, f"{where} has a bad power, {power}")
+        check(0 < number(power, where) <= MOST_TERMS, f"{where} has a bad power, {power}")
         factors += [atom_of(atom, where)] * power
-    check(len(factors) <= LARGE, f"{where} has a term of more than {LARGE} factors")
+    check(len(factors) <= MOST_TERMS, f"{where} has a term of more than {MOST_TERMS} factors")
     return in_pairs(operator.mul, number(coefficient, where), factors)
 
 

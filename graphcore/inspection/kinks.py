@@ -76,7 +76,7 @@ class Kink:
         value, beside = check.show_value(self.value), check.show_value(self.beside)
         kinks = [
             f"  at a kink: {op} at {line._replace(via=None)}{check.quoted_code(line)}"
-            for op, line in self.met[: check.MOST]
+            for op, line in self.met[: check.MOST_LINES]
         ]
         cure = "write it without the kink, or as abs(x)**2 or gc.norm(x)**2 outside of loops"
         return "\n".join(
@@ -129,7 +129,7 @@ def find_kinks(
     wrong: dict[int, Mask] = {}
     met: list[Node] = []
     try:
-        for many in FEW, MANY:
+        for many in DIRECTIONS_FIRST, DIRECTIONS_LAST:
             near = [again(moved) for moved in moves(graph, arrays, eps, many)]
             every = {i: jumps(results[i], [found[i] for found in near], eps) for i in second}
             wrong = {i: mask for i, mask in every.items() if mask.any()}
@@ -139,7 +139,7 @@ def find_kinks(
             interpreter = Interpreter(lower)
             lazy = first_derivatives(graph)
             slopes = []
-            for point in (arrays, *moves(graph, arrays, eps, FEW)):
+            for point in (arrays, *moves(graph, arrays, eps, DIRECTIONS_FIRST)):
                 frame = interpreter.frame(graph, point, sizes)
                 slopes.append([x for node in lazy for x in frame.of(node)])
                 if point is arrays:
@@ -161,7 +161,7 @@ def find_kinks(
     return found
 
 
-FEW, MANY = 1, 16
+DIRECTIONS_FIRST, DIRECTIONS_LAST = 1, 16
 """The directions of the smaller step in which a call is moved at first, and before it is blamed."""
 
 

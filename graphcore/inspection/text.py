@@ -17,7 +17,7 @@ from graphcore.ir.types import show_dtype
 DIM, BOLD, RED, GREEN = "\x1b[2m", "\x1b[1m", "\x1b[31m", "\x1b[32m"
 RESET = "\x1b[0m"
 COLOUR = re.compile(r"(\x1b\[\d+m)")
-MOST = 12
+MOST_ITEMS = 12
 LITERALS = frozenset({"True", "False", "nan", "inf"})
 
 
@@ -82,7 +82,7 @@ def align(rows: Sequence[Sequence[str]], numbers: range) -> list[str]:
     ]
 
 
-def few(items: Iterable[str], most: int = MOST) -> str:
+def few(items: Iterable[str], most: int = MOST_ITEMS) -> str:
     """The items between commas; of too many, the first and how many more."""
     every = list(items)
     if len(every) > most and not bounds.whole:

@@ -157,7 +157,7 @@ class Build(NamedTuple):
 
 
 _build_numbers = count(1)
-REMEMBERED = 16
+CHANGES_KEPT = 16
 """The number of changes of the line that builds a node which are remembered, the last ones."""
 
 
@@ -166,7 +166,7 @@ def built_again(builds: tuple[Build, ...]) -> tuple[Build, ...]:
     number, origin = next(_build_numbers), current_line()
     if builds and builds[-1].origin == origin:
         return *builds[:-1], Build(builds[-1].first, number, origin)
-    return *builds[1 - REMEMBERED :], Build(number, number, origin)
+    return *builds[1 - CHANGES_KEPT :], Build(number, number, origin)
 
 
 def built_before(builds: Sequence[Build], bound: float) -> Build:

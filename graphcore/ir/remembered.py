@@ -9,7 +9,7 @@ from .names import Computed
 
 Arguments = TypeVarTuple("Arguments")
 Result = TypeVar("Result")
-MOST = 4096
+MOST_RESULTS = 4096
 """How many results a table holds before it starts again."""
 MISSING: Any = object()
 
@@ -23,7 +23,7 @@ class Remembered(dict[Any, Any]):
     def keep(self, key: Any, result: Result) -> Result:
         """`result`, entered if it may be."""
         if not Computed.in_use() or not is_computed(key):
-            if len(self) >= MOST:
+            if len(self) >= MOST_RESULTS:
                 self.clear()
             self[key] = result
         return result

@@ -70,7 +70,7 @@ class Expression(Number):
         return _sum(other, -1, self) if isinstance(other, int) else Number.__rsub__(self, other)
 
     def __pow__(self, other: Any) -> Any:
-        if not isinstance(other, int) or not 0 <= other <= LARGE:
+        if not isinstance(other, int) or not 0 <= other <= MOST_TERMS:
             return Number.__pow__(self, other)
         return functools.reduce(operator.mul, [self] * other, 1)
 
@@ -257,7 +257,7 @@ def _substitute_atom(atom: Atom, known: Mapping[str, Size]) -> Size:
 
 # --- canonical form -----------------------------------------------------------------------------
 _table: Interned[Expression] = Interned()
-LARGE = 1000  # no size of a program has so many terms, or such a power
+MOST_TERMS = 1000  # no size of a program has so many terms, or such a power
 
 
 def _interned(terms: Terms) -> Expression:
@@ -405,7 +405,7 @@ def _exact(a: Size, b: Expression) -> Size | None:
         return None
     (leading, scale), *_ = b.terms
     quotient: Size = 0
-    while isinstance(a, Expression) and len(_terms(quotient)) < LARGE // 10:
+    while isinstance(a, Expression) and len(_terms(quotient)) < MOST_TERMS // 10:
         (monomial, coefficient), *_ = a.terms
         ratio = _times(monomial, leading, -1)
         if coefficient % scale or any(power < 0 for _, power in ratio):

@@ -24,7 +24,7 @@ FALL = 42.0
 
 STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
 DIGAMMA = (-1 / 12, 1 / 120, -1 / 252, 1 / 240, -1 / 132, 691 / 32760, -1 / 12)
-LARGE = 10
+SERIES_FROM = 10
 """From here on the asymptotic series of Stirling are exact to the last digit."""
 
 
@@ -47,20 +47,20 @@ def deviance(x: Array, a: Array) -> Array:
 
 def log_less_digamma(x: Array, a: Array) -> Array:
     """log(x) - digamma(a + 1), exact also where `a` is large and `x` near it"""
-    large = np.maximum(a, LARGE)
+    large = np.maximum(a, SERIES_FROM)
     near = np.log(x / large) - 1 / (2 * large) - series(DIGAMMA, large) / large
-    return np.where(a < LARGE, np.log(x) - special.digamma(a + 1), near)
+    return np.where(a < SERIES_FROM, np.log(x) - special.digamma(a + 1), near)
 
 
 def kernel(a: Array, x: Array) -> Array:
     """x^(a-1) e^-x / gamma(a + 1), exact also where `a` and `x` are large"""
     x = np.minimum(x, 1e300)  # where it is 0, as at infinity
-    large = np.maximum(a, LARGE)
+    large = np.maximum(a, SERIES_FROM)
     near = large * deviance(x, large) - series(STIRLING, large)
-    small, bounded = np.minimum(a, LARGE), np.minimum(x, 2000)
+    small, bounded = np.minimum(a, SERIES_FROM), np.minimum(x, 2000)
     half = np.exp(-bounded / 2)
     found: Array = np.where(
-        a < LARGE,
+        a < SERIES_FROM,
         half * bounded ** (small - 1) * special.rgamma(small + 1) * half,
         np.exp(near) / np.sqrt(2 * np.pi * large) / x,
     )

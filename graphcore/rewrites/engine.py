@@ -91,7 +91,7 @@ def simplifier(rules: RuleSet, stays: frozenset[Op] = frozenset()) -> Callable[[
 
 
 op_of = attrgetter("op")
-REMEMBERED = 4096
+COMBINATIONS_KEPT = 4096
 """Combinations of ops for which a set of rules remembers the rules to try."""
 
 
@@ -164,7 +164,7 @@ class RuleSet:
         """The first rule that changes `node`, and the new node."""
         key = (node.op, *map(op_of, node.inputs))
         if (rules := self.met.get(key)) is None:
-            if len(self.met) >= REMEMBERED:
+            if len(self.met) >= COMBINATIONS_KEPT:
                 self.met.clear()
             rules = self.met[key] = self.rules_for(*key)
         for rule in rules:

@@ -46,11 +46,11 @@ logarithms = RuleSet(
     ]
 )
 
-DEEP = 16
+MOST_OPS_DEEP = 16
 """The most ops, one on the other, through which a positive value is read."""
 
 
-def log_of(x: Node, depth: int = DEEP) -> Node | None:
+def log_of(x: Node, depth: int = MOST_OPS_DEEP) -> Node | None:
     """The logarithm of a value that is known to be positive or 0, without overflow, if it is."""
     if is_known(x):
         return e.log(x) if not is_negative(x) else None
@@ -167,7 +167,7 @@ def difference(x: Node) -> Node | None:
     """The logarithm of a difference of values made of exponentials; nan where it is below 0."""
     if x.op is e.expm1 and is_real(x):
         return x.inputs[0] + s.log1mexp(-x.inputs[0])
-    if x.op is not e.subtract or (found := logs_of(x, DEEP)) is None:
+    if x.op is not e.subtract or (found := logs_of(x, MOST_OPS_DEEP)) is None:
         return None
     a, b = found
     return a + s.log1mexp(b - plain.where(plain.equals(a, -math.inf), 0, a))

@@ -28,7 +28,7 @@ from .plain_matrices import diagonal, hermitian, real_part
 functions = RuleSet()
 NOT_ANALYTIC = frozenset({e.absolute, e.conjugate, e.imag, e.real, e.sign})
 """Ops whose derivative in a complex operand depends on the direction."""
-MOST = 32
+MOST_FACTORS = 32
 """The most factors of a product that is searched for a function of a matrix."""
 
 
@@ -77,7 +77,7 @@ def function_product(eigen: int, factors: Sequence[Factor], result: Axes) -> Nod
     others: list[Factor] = []
     sizes: dict[int, Size] = {}
     stack = list(reversed(factors))
-    while stack and len(inside) + len(others) < MOST:
+    while stack and len(inside) + len(others) < MOST_FACTORS:
         factor = stack.pop()
         sizes |= zip(factor.letters, factor.node.type.shape, strict=True)
         if eigen not in factor.letters:

@@ -239,7 +239,7 @@ def overwrite_of_all(node: Node) -> Node | None:
     return None
 
 
-MANY = 64
+MOST_PARTS = 64
 """Parts that a concat takes in, and terms that a sum is looked through: chains stay linear."""
 
 
@@ -276,7 +276,7 @@ def embedded_terms(node: Node) -> list[Node]:
     stack = list(node.inputs)
     while stack:
         x = stack.pop()
-        if x.op is t.embed and len(found) < MANY:
+        if x.op is t.embed and len(found) < MOST_PARTS:
             found.append(x)
         elif x.op is add:
             stack.extend(x.inputs)
@@ -294,7 +294,7 @@ def concat_of_concat(node: Node) -> Node | None:
         for x in node.inputs
         for part in (x.inputs if x.op is t.concat and x.attrs["axis"] == axis else (x,))
     ]
-    return t.concat(*parts, axis=axis) if len(node.inputs) < len(parts) <= MANY else None
+    return t.concat(*parts, axis=axis) if len(node.inputs) < len(parts) <= MOST_PARTS else None
 
 
 @motion.on(t.sum_)

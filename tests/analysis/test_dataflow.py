@@ -14,7 +14,7 @@ import pytest
 import graphcore as gc
 from graphcore.analysis.dataflow import Forward
 from graphcore.analysis.matrices import MATRICES, Fact
-from graphcore.analysis.omissions import MOST, OMISSIONS
+from graphcore.analysis.omissions import MOST_PATTERNS, OMISSIONS
 from graphcore.analysis.values import BOUNDS, bound_of
 from graphcore.interop.coordinates import MOST_POSITIONS, Base, Origins, Source
 from graphcore.ir.graph import Graph
@@ -154,7 +154,11 @@ FACTS: dict[str, tuple[Forward, Sequence[Any], int]] = {
     ),
     "bounds": (BOUNDS, [0.0, 0.5, 1.0, 3.0, 1e300, np.inf], 1),
     "zeros": (Zeros(), [*Sign], len(Sign) - 1),
-    "values left out": (OMISSIONS, [frozenset({a, b}) for a, b in product(AXES, AXES)], MOST),
+    "values left out": (
+        OMISSIONS,
+        [frozenset({a, b}) for a, b in product(AXES, AXES)],
+        MOST_PATTERNS,
+    ),
     "variation": (
         Variation(),
         [Varies(*parts) for parts in product(POWERS, (False, True), (None, X.node))],

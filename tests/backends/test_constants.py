@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import graphcore as gc
-from graphcore.backends.numpy_backend.constants import MOST
+from graphcore.backends.numpy_backend.constants import MOST_VALUES
 
 X = gc.tensor("x", {"t": None})
 K = gc.constant(np.arange(5.0), "obs")
@@ -41,7 +41,7 @@ def test_work_on_constants_is_done_once(name: str, native: bool) -> None:
 
 
 def test_a_result_that_takes_much_memory_is_computed_at_each_call() -> None:
-    n = int(MOST**0.5) + 1
+    n = int(MOST_VALUES**0.5) + 1
     long = gc.constant(np.arange(float(n)), "a")
     outer = gc.sin(long * long.rename(a="b"))
     f = gc.compile([X], outer * X.sum(), native=False)

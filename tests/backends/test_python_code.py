@@ -10,7 +10,7 @@ import numpy as np
 
 import graphcore as gc
 from benchmarks.programs import Program
-from graphcore.backends.python_code import KEPT, python_code
+from graphcore.backends.python_code import TEXTS_KEPT, python_code
 
 
 def test_the_source_runs_as_it_is_shown() -> None:
@@ -60,11 +60,11 @@ def test_a_frame_belongs_to_one_of_two_programs_of_equal_text():
 
 
 def test_texts_are_forgotten_with_their_last_use():
-    for i in range(KEPT + 8):
+    for i in range(TEXTS_KEPT + 8):
         python_code(f"forgotten = {i}")
     texts = [lines for _, _, lines, file in map(tuple, entries()) if file.startswith("<graphcore ")]
     assert ["forgotten = 0"] not in texts
-    assert [f"forgotten = {KEPT + 7}"] in texts
+    assert [f"forgotten = {TEXTS_KEPT + 7}"] in texts
 
 
 def entries():

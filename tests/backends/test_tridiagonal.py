@@ -25,12 +25,12 @@ def systems(n: int, *batch: int, dtype: Any = float, columns: int = 2) -> tuple[
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "complex128"])
 @pytest.mark.parametrize("n", [1, 2, 3, 8, 32])
-@pytest.mark.parametrize("cached", [64, linalg.CACHED])
+@pytest.mark.parametrize("cached", [64, linalg.SOLVED_AT_ONCE])
 def test_many_are_what_each_is(
     n: int, dtype: str, cached: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is left over is rounding, in each of many systems as in each alone."""
-    monkeypatch.setattr(linalg, "CACHED", cached)
+    monkeypatch.setattr(linalg, "SOLVED_AT_ONCE", cached)
     parts = systems(n, 2, 5 * n + 1, dtype=dtype)
     many = linalg.solve_tridiagonal(*parts)
     assert many.dtype == parts[-1].dtype

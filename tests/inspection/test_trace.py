@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import graphcore as gc
-from graphcore.ir.provenance import REMEMBERED
+from graphcore.ir.provenance import CHANGES_KEPT
 
 HERE = "test_trace.py"
 
@@ -128,12 +128,12 @@ def test_a_program_that_is_written_again_has_its_new_lines() -> None:
 
 def test_only_the_last_lines_are_remembered() -> None:
     """A node that many programs build does not grow for ever."""
-    source = "\n".join("x = gc.tensor('many', {'a': 3})" for _ in range(3 * REMEMBERED))
+    source = "\n".join("x = gc.tensor('many', {'a': 3})" for _ in range(3 * CHANGES_KEPT))
     scope = {"gc": gc}
     exec(compile(source, "many.py", "exec"), scope)
     node = scope["x"].node
-    assert len(node.builds) == REMEMBERED
-    assert node.origin.line == 3 * REMEMBERED
+    assert len(node.builds) == CHANGES_KEPT
+    assert node.origin.line == 3 * CHANGES_KEPT
 
 
 def test_every_rewrite_leaves_a_record() -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from graphcore.ir import sizes
 from graphcore.ir.errors import GraphTypeError
-from graphcore.ir.remembered import MOST, remembered
+from graphcore.ir.remembered import MOST_RESULTS, remembered
 from graphcore.ir.sizes import (
     Expression,
     Size,
@@ -310,10 +310,10 @@ def test_tables_of_results_are_bounded() -> None:
     asked: list[int] = []
     square = remembered(lambda i: asked.append(i) or i * i)
     (table,) = (cell.cell_contents for cell in square.__closure__ if cell.cell_contents == {})
-    for i in range(MOST + 1):
+    for i in range(MOST_RESULTS + 1):
         assert square(i) == square(i) == i * i
-    assert asked == [*range(MOST + 1)]
-    assert table == {(MOST,): MOST**2}
+    assert asked == [*range(MOST_RESULTS + 1)]
+    assert table == {(MOST_RESULTS,): MOST_RESULTS**2}
 
 
 def test_threads_meet_the_same_objects() -> None:

@@ -11,7 +11,7 @@ from graphcore.ops import leaf, tensor
 
 from .function import Function
 
-MOST = 2**17
+MOST_VALUES = 2**17
 """The most values of a result that is kept: with many more, a program would take more memory."""
 PLAIN = frozenset({"elementwise", "tensor", "linalg"})
 
@@ -75,4 +75,4 @@ def is_computable(node: Node) -> bool:
 def is_kept(node: Node) -> bool:
     """Whether a result takes work, and little memory."""
     free = node.op is tensor.expand or Trait.VIEW in node.op.traits
-    return bool(node.inputs) and not free and int(node.type.count) <= MOST
+    return bool(node.inputs) and not free and int(node.type.count) <= MOST_VALUES

@@ -26,7 +26,7 @@ from .running_code import Running
 from .source import Code
 from .writer import Kernels
 
-KEPT = 4
+SIZES_KEPT = 4
 """The number of different sizes for which buffers are kept between calls."""
 
 
@@ -105,7 +105,7 @@ class Function:
 
     def _new_idle(self, sizes: tuple[int, ...]) -> list[Workspace]:
         """An empty list of workspaces for new sizes; those of the oldest sizes are given up."""
-        while len(self._idle) >= KEPT:
+        while len(self._idle) >= SIZES_KEPT:
             self._idle.popitem(last=False)
         return self._idle.setdefault(sizes, [])
 

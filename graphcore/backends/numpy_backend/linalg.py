@@ -27,7 +27,7 @@ NARROW, SYSTEMS_FOR_EACH = 32, 10
 Larger ones stay in the cache only one by one.
 """
 
-CACHED = 2**16
+SOLVED_AT_ONCE = 2**16
 """The number of values of their solutions that are then computed at a time."""
 
 
@@ -267,7 +267,7 @@ def solve_tridiagonal(lower: Array, diagonal: Array, upper: Array, b: Array) -> 
     systems = [x.reshape(-1, n) for x in (lower, diagonal, upper)]
     rows, right = found.reshape(-1, n, columns), b.reshape(-1, n, columns)
     if n == 1 or (n <= NARROW and len(rows) >= SYSTEMS_FOR_EACH * n):
-        step = max(CACHED // (n * columns), 1)
+        step = max(SOLVED_AT_ONCE // (n * columns), 1)
         runs = [slice(at, at + step) for at in range(0, len(rows), step)]
         failed = [eliminate(*[x[run] for x in (*systems, right, rows)]) for run in runs]
         singular = [run.start + at for run, at in zip(runs, failed, strict=True) if at is not None]

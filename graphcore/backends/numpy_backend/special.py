@@ -19,7 +19,7 @@ from graphcore.ops.incomplete import (
 
 Array = npt.NDArray[Any]
 
-MANY = 2**13
+VALUES_AT_ONCE = 2**13
 """How many values are computed at once, so that intermediate arrays stay in the cache."""
 
 ROUTINES: dict[str, Callable[..., Array]] = {}
@@ -32,7 +32,7 @@ def routine(orders: int, name: str = "") -> Callable[[Callable[..., Array]], Cal
     def register(function: Callable[..., Array]) -> Callable[..., Array]:
         def run(*operands: Array) -> Array:
             *xs, out = operands
-            if out.size > MANY and len(out) > 1:
+            if out.size > VALUES_AT_ONCE and len(out) > 1:
                 return in_halves(run, xs, out)
             integers = [int(n) for n in xs[:orders]]
             wide = np.complex128 if out.dtype.kind == "c" else np.float64

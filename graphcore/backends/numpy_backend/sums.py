@@ -28,7 +28,7 @@ DOT, ROW = 256, 128
 """How many products BLAS adds up for a number or a vector: it has several sums for each result."""
 BLOCK = 48
 """How many it adds up for a matrix, one after the other, if the sums of blocks are to be added."""
-SUMS, FEW = 2**18, 8
+SUMS_AT_ONCE, BLOCKS_AT_ONCE = 2**18, 8
 """How many sums of blocks are kept at once, and of how many blocks where the result is large."""
 
 
@@ -162,8 +162,8 @@ def matmul_in_blocks(x: Array, y: Array, out: Array) -> Array:
     if inner <= SHORT:
         return np.asarray(np.matmul(x, y, out))
     many = inner // BLOCK
-    if many * out.size > SUMS:
-        if many > FEW:
+    if many * out.size > SUMS_AT_ONCE:
+        if many > BLOCKS_AT_ONCE:
             half = many // 2 * BLOCK
             matmul_in_blocks(x[..., :half], y[..., :half, :], out)
             other = matmul_in_blocks(

@@ -35,7 +35,7 @@ __all__ = ["hessian", "hvp", "jacobian"]
 
 Mode = Literal["forward", "reverse"]
 
-LARGE = 1 << 20
+UNKNOWN_SIZE_AS = 1 << 20
 """The number used for an unknown size where the cheaper mode is chosen."""
 
 
@@ -162,7 +162,7 @@ def fewer(y: Tensor, xs: Sequence[Tensor], axes: Sequence[str]) -> Mode:
     sizes = [count(z.sizes[dim] for dim in z.dims if dim not in axes) for z in (y, *xs)]
     surplus = sum(sizes[1:]) - sizes[0]
     try:
-        typical = evaluate(surplus, dict.fromkeys(unknowns(surplus), LARGE))
+        typical = evaluate(surplus, dict.fromkeys(unknowns(surplus), UNKNOWN_SIZE_AS))
         return "reverse" if typical >= 0 else "forward"
     except ValueError:  # a size divides by the difference of unknown ones
         return "reverse"

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-FEW = 32
+MOST_NUMBERS_IN_TEXT = 32
 """The most elements of an array that are written as numbers; those of larger ones are bytes."""
 WIDTH = 92
 
@@ -69,7 +69,7 @@ def spell(value: Any, other: Callable[[Any], str]) -> str:
 def spell_array(value: np.ndarray[Any, Any]) -> str:
     """An array, as numbers or as bytes."""
     dtype = repr(value.dtype.str)
-    if value.size <= FEW and not np.isnan(value).any():
+    if value.size <= MOST_NUMBERS_IN_TEXT and not np.isnan(value).any():
         return f"np.array({spell(value.tolist(), repr)}, {dtype}).reshape({value.shape})"
     rows = textwrap.wrap(b64encode(value.tobytes()).decode("ascii"), WIDTH) or [""]
     data = "\n    ".join(f'"{row}"' for row in rows)
