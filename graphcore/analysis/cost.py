@@ -1,9 +1,9 @@
-"""The cost of nodes: floating-point operations and bytes, at representative sizes.
+"""What targets pay, and the cost of nodes: operations and bytes, at representative sizes.
 
-Passes that choose between two ways of computing the same thing (in which order to contract, before
-or inside a loop) compare them here. An unknown size counts as `TYPICAL`, so each choice is made
-once, when a program is compiled; the costs are estimates, right to a small factor. The costs at
-the sizes of a call are those for another `number`, the function that turns sizes into numbers.
+Passes that choose between two ways of computing the same thing read `TargetCosts`. An unknown size
+counts as `TYPICAL`, so each choice is made once, when a program is compiled. The costs of nodes are
+estimates, right to a small factor; those at the sizes of a call are for another `number`, the
+function that turns sizes into numbers.
 
 >>> from graphcore.ir.sizes import unknown
 >>> representative(2 * unknown("batch") + 1)
@@ -13,6 +13,7 @@ the sizes of a call are those for another `number`, the function that turns size
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from math import log2, prod
 from typing import NamedTuple, TypeAlias
@@ -28,6 +29,22 @@ Number: TypeAlias = "Callable[[Size], int]"
 
 TYPICAL = 128
 """The number used for an unknown size: few elements of a vector, a usual side of a matrix."""
+
+
+@dataclass(frozen=True)
+class TargetCosts:
+    """What a target pays, as measured for a processor with BLAS and LAPACK."""
+
+    products_per_value: int = 6
+    """As many products of numbers take as long as to read or write a value: BLAS computes about 30
+    in the time in which it streams five values."""
+    rows_factored_alone: int = 48
+    """From so many rows on a batch of matrices is factored one by one in less time than all at once
+    twice."""
+    memory_of_steps: int = 4
+    """Values of all steps of a loop may take at most this multiple of the memory held already."""
+    values_held: int = 256
+    """So many values are held anyway."""
 
 
 class Cost(NamedTuple):

@@ -9,13 +9,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
+from graphcore.analysis.cost import TargetCosts
 from graphcore.inspection.profile import Found, Machine
 from graphcore.ir import Array, Graph, Node
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.help_text import attributes
 from graphcore.ir.locks import new_lock
 from graphcore.ir.provenance import described_by, user_line
-from graphcore.rewrites.pipeline import COMMON, Passes, without_collection
+from graphcore.rewrites.pipeline import Passes, shared_passes, without_collection
 
 from .boundary import Boundary
 
@@ -92,6 +93,7 @@ class Program(ABC):
 
 @attributes(
     name="How `compile(..., target=name)` asks for it.",
+    costs="What it pays, for passes that choose between two ways to compute the same.",
     shared="The passes before a graph is built that other targets have too.",
     own="The passes after them.",
     runs='What runs programs, in a few words: "NumPy calls".',
@@ -101,7 +103,16 @@ class Target(ABC):
 
     name: ClassVar[str]
     runs: ClassVar[str]
-    shared: Passes = COMMON
+
+    @property
+    def costs(self) -> TargetCosts:
+        """What it pays, as measured for a processor with BLAS and LAPACK."""
+        return TargetCosts()
+
+    @property
+    def shared(self) -> Passes:
+        """The passes of all targets, with the costs of this one."""
+        return shared_passes(self.costs)
 
     @property
     def own(self) -> Passes:

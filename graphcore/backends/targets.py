@@ -6,6 +6,7 @@ so equal calls give equal bits, from the first to the last.
 
 from __future__ import annotations
 
+from graphcore.analysis.cost import TargetCosts
 from graphcore.ir import Graph, Node, Trait
 from graphcore.ir.axes import Along, Matrices
 from graphcore.ir.graph import bodies_of
@@ -39,6 +40,13 @@ class MachineCode(Target):
     """Machine code, with NumPy calls for the ops that have none; loaded when it is first used."""
 
     name, runs = "native", "machine code"
+
+    @property
+    def costs(self) -> TargetCosts:
+        """What machine code pays; for the shared passes the same as NumPy calls."""
+        from .llvm_kernels.flops import COSTS
+
+        return COSTS
 
     @property
     def own(self) -> Passes:

@@ -13,6 +13,7 @@ from graphcore.ir import Graph, Node, Op
 from graphcore.ir.axes import AxisKind
 from graphcore.ir.errors import GraphError, GraphTypeError
 from graphcore.ir.provenance import basename, thread_state, user_line
+from graphcore.ir.remembered import MOST_RESULTS
 from graphcore.ir.trace import current_trace, rule_name, without_modules
 from graphcore.ir.transform import rewriter, settle_node, transform
 
@@ -91,8 +92,6 @@ def simplifier(rules: RuleSet, stays: frozenset[Op] = frozenset()) -> Callable[[
 
 
 op_of = attrgetter("op")
-COMBINATIONS_KEPT = 4096
-"""Combinations of ops for which a set of rules remembers the rules to try."""
 
 
 class RuleSet:
@@ -164,7 +163,7 @@ class RuleSet:
         """The first rule that changes `node`, and the new node."""
         key = (node.op, *map(op_of, node.inputs))
         if (rules := self.met.get(key)) is None:
-            if len(self.met) >= COMBINATIONS_KEPT:
+            if len(self.met) >= MOST_RESULTS:
                 self.met.clear()
             rules = self.met[key] = self.rules_for(*key)
         for rule in rules:

@@ -12,10 +12,11 @@ the call decide nothing: the order must not cost more for small ones, nor for la
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import count, product
 from math import prod
 
-from graphcore.analysis.cost import TYPICAL, letter_sizes
+from graphcore.analysis.cost import TYPICAL, TargetCosts, letter_sizes
 from graphcore.ir import Graph, Node, Rule, Size
 from graphcore.ir.graph import WITH_BODIES
 from graphcore.ir.sizes import evaluate, same, unknowns
@@ -29,28 +30,24 @@ from .plain import Axes, other_axes
 
 Number = Callable[[Size], int]
 
-MOVED = 6
-"""As many products of numbers as reading or writing a value costs: BLAS computes about 30 products
-in the time in which it streams five values."""
-SMALL, LARGE = 4, 20_000
+SIZES_TRIED = 4, 20_000
 """Numbers that an unknown size is tried with, besides `TYPICAL`."""
-MOST = 3
+MOST_UNKNOWN_SIZES = 3
 """The most unknown sizes that are tried."""
-LESS, MORE = 0.8, 1.25
-"""The share of the cost that another order must take where sizes are typical, and the most that it
-may take anywhere."""
-OPERANDS = 5
+SHARE_WHERE_TYPICAL, SHARE_ANYWHERE = 0.8, 1.25
+"""The share of the cost that another order may take where sizes are typical, and anywhere."""
+MOST_OPERANDS = 5
 """The most operands of a contraction whose order is searched for."""
 
 
-def join_contractions(graph: Graph) -> Graph:
+def join_contractions(graph: Graph, costs: TargetCosts) -> Graph:
     """The graph whose contractions take in others, again and again, where that costs less."""
-    while (new := join_one_level(graph)) is not graph:
+    while (new := join_one_level(graph, costs)) is not graph:
         graph = new
     return graph
 
 
-def join_one_level(graph: Graph) -> Graph:
+def join_one_level(graph: Graph, costs: TargetCosts) -> Graph:
     """The graph in which each contraction has taken in at most one other."""
     nodes = graph.nodes()
     found = [x for x in nodes if x.op in RULES and any(y.op is einsum for y in x.inputs)]
@@ -59,42 +56,42 @@ def join_one_level(graph: Graph) -> Graph:
     uses = graph.uses()
 
     def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node] | None:
-        rule = RULES[node.op]
-        alone = [uses[x] == 1 and y.op is einsum for x, y in zip(node.inputs, inputs, strict=True)]
-        new = rule(node.with_inputs(*inputs), alone) if any(alone) else None
-        return None if new is None else (rule, new)
+        rule, operands = RULES[node.op], zip(node.inputs, inputs, strict=True)
+        alone = [y for x, y in operands if uses[x] == 1 and y.op is einsum]
+        node = node.with_inputs(*inputs)
+        for x in alone:
+            new = rule(node, x)
+            if new is not None and new.type == node.type and is_cheaper(new, node, x, costs):
+                return rule, new
+        return None
 
-    return transform(graph, visit, at=RULES, bodies=join_contractions)
+    return transform(graph, visit, at=RULES, bodies=partial(join_contractions, costs=costs))
 
 
-def taken_in(node: Node, alone: Sequence[bool]) -> Node | None:
+def taken_in(node: Node, x: Node) -> Node | None:
     """einsum(einsum(x, y), z) = einsum(x, y, z)"""
-    for i, x in enumerate(node.inputs):
-        if alone[i] and len(node.inputs) + len(x.inputs) - 1 <= OPERANDS:
-            letters = node.attrs["operands"]
-            terms = unfold(x, letters[i], count(1 + max(letter_sizes(node))))
-            given = [*zip(node.inputs, letters, strict=True)]
-            given[i : i + 1] = terms
-            new = contraction_of(given, node.attrs["result"])
-            if new.type == node.type and is_cheaper(new, node, x):
-                return new
-    return None
+    if len(node.inputs) + len(x.inputs) - 1 > MOST_OPERANDS:
+        return None
+    given = [*zip(node.inputs, node.attrs["operands"], strict=True)]
+    i = node.inputs.index(x)
+    given[i : i + 1] = unfold(x, given[i][1], count(1 + max(letter_sizes(node))))
+    return contraction_of(given, node.attrs["result"])
 
 
-def sum_of_contraction(node: Node, alone: Sequence[bool]) -> Node | None:
+def sum_of_contraction(node: Node, x: Node) -> Node | None:
     """The sum of an einsum over axes = the einsum without their letters in the result"""
-    (x,) = node.inputs
     if x.type.dtype.kind not in "fc":  # a sum of integers has more bits
         return None
     kept = other_axes(node.attrs["axes"], x.type.ndim)
-    return smaller(node, x, tuple(x.attrs["result"][axis] for axis in kept))
+    result = tuple(x.attrs["result"][axis] for axis in kept)
+    return einsum(*x.inputs, operands=x.attrs["operands"], result=result)
 
 
-def diagonal_of_contraction(node: Node, alone: Sequence[bool]) -> Node | None:
+def diagonal_of_contraction(node: Node, x: Node) -> Node | None:
     """The diagonal of an einsum = the einsum with one letter for both of its axes"""
-    x, *places = node.inputs
+    _, *places = node.inputs
     axes = node.attrs["axes"]
-    if not alone[0] or len(places) != 2 or places[0] is not places[1]:
+    if x is not node.inputs[0] or len(places) != 2 or places[0] is not places[1]:
         return None
     if places[0].op is not leaf.iota or x.type.dtype.kind not in "fc":
         return None
@@ -110,14 +107,7 @@ def diagonal_of_contraction(node: Node, alone: Sequence[bool]) -> Node | None:
         (y, tuple(one if letter == other else letter for letter in letters))
         for y, letters in zip(x.inputs, x.attrs["operands"], strict=True)
     ]
-    new = contraction_of(terms, (one, *rest))
-    return new if new.type == node.type and is_cheaper(new, node, x) else None
-
-
-def smaller(node: Node, x: Node, result: Axes) -> Node | None:
-    """The einsum `x` with fewer letters in its result, in place of `node`, if that costs less."""
-    new = x.op(*x.inputs, operands=x.attrs["operands"], result=result)
-    return new if new.type == node.type and is_cheaper(new, node, x) else None
+    return contraction_of(terms, (one, *rest))
 
 
 def contraction_of(terms: Sequence[tuple[Node, Axes]], result: Axes) -> Node:
@@ -131,43 +121,43 @@ RULES = {einsum: taken_in, sum_: sum_of_contraction, gather: diagonal_of_contrac
 # ---- costs
 
 
-def is_cheaper(new: Node, node: Node, x: Node) -> bool:
+def is_cheaper(new: Node, node: Node, x: Node, costs: TargetCosts) -> bool:
     """Whether a contraction costs less than `node` and `x`, which it replaces."""
     sizes = [size for y in (new, node, x) for z in y.inputs for size in z.type.shape]
     names = sorted(set[str]().union(*map(unknowns, sizes)))
-    if len(names) > MOST:
+    if len(names) > MOST_UNKNOWN_SIZES:
         return False
-    steps = [cheapest_order(new)], [cheapest_order(y) for y in (node, x) if y.op is einsum]
+    orders = {y: cheapest_order(y) for y in (new, node, x) if y.op is einsum}
 
     def share(numbers: Sequence[int]) -> float:
         known = dict(zip(names, numbers, strict=True))
         number: Number = lambda size: max(evaluate(size, known), 0)
-        before = path_cost(x, steps[1][-1], number)
-        if node.op is einsum:
-            before += path_cost(node, steps[1][0], number)
-        else:
-            before += read_cost(node, number)
-        return path_cost(new, steps[0][0], number) / max(before, 1.0)
+
+        def cost(y: Node) -> float:
+            products, moved = work(y, orders[y], number) if y in orders else (0, read(y, number))
+            return products + float(costs.products_per_value * moved)
+
+        return cost(new) / max(cost(x) + cost(node), 1.0)
 
     try:
-        if share([TYPICAL] * len(names)) > LESS:
+        if share([TYPICAL] * len(names)) > SHARE_WHERE_TYPICAL:
             return False
-        return all(share(some) <= MORE for some in product((SMALL, LARGE), repeat=len(names)))
+        tried = product(SIZES_TRIED, repeat=len(names))
+        return all(share(some) <= SHARE_ANYWHERE for some in tried)
     except ValueError:  # sizes that these numbers do not fit
         return False
 
 
-def read_cost(node: Node, number: Number) -> float:
-    """The cost of a sum or diagonal, which reads its operand or writes its result."""
-    places = [number(size) for size in node.inputs[0].type.shape]
-    return float(MOVED * prod(places)) if node.op is sum_ else 0.0
+def read(node: Node, number: Number) -> int:
+    """The values that a sum or a diagonal moves: a diagonal is read in place."""
+    return prod(map(number, node.inputs[0].type.shape)) if node.op is sum_ else 0
 
 
-def path_cost(node: Node, steps: Sequence[tuple[int, ...]], number: Number) -> float:
-    """The cost of an einsum in the order of a path: its products, and the values that move."""
+def work(node: Node, steps: Sequence[tuple[int, ...]], number: Number) -> tuple[int, int]:
+    """The products of an einsum in the order of a path, and the values that it moves."""
     sizes = {letter: number(size) for letter, size in letter_sizes(node).items()}
     terms = [frozenset(letters) for letters in node.attrs["operands"]]
-    result, total = frozenset(node.attrs["result"]), 0.0
+    result, products, values = frozenset(node.attrs["result"]), 0, 0
     for pair in steps:
         chosen = [terms[i] for i in pair]
         terms = [term for i, term in enumerate(terms) if i not in pair]
@@ -180,7 +170,6 @@ def path_cost(node: Node, steps: Sequence[tuple[int, ...]], number: Number) -> f
                 moved.append(chosen[i])
         inside = frozenset[int]().union(*chosen)
         terms.append(inside & wanted)
-        total += prod([sizes[letter] for letter in inside])
-        for term in (*moved, terms[-1]):
-            total += MOVED * prod([sizes[letter] for letter in term])
-    return total
+        products += prod([sizes[letter] for letter in inside])
+        values += sum([prod([sizes[letter] for letter in term]) for term in (*moved, terms[-1])])
+    return products, values

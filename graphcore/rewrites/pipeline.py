@@ -7,11 +7,12 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
-from functools import partial, wraps
+from functools import cache, partial, wraps
 from inspect import unwrap
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
+from graphcore.analysis.cost import TargetCosts
 from graphcore.ir import Graph, Op
 from graphcore.ir.contracts import Contract
 from graphcore.ir.errors import GraphValueError
@@ -41,6 +42,7 @@ from .structure import structure
 from .tidy import tidy
 
 Change = Callable[[Graph], Graph]
+C = TypeVar("C")
 
 
 @fields
@@ -130,6 +132,16 @@ def refused_by_rule(own: RuleSet) -> Change:
     return change
 
 
+def by_costs(change: Callable[[Graph, C], Graph], costs: C) -> Change:
+    """The change as a target with these costs makes it."""
+
+    @wraps(change)
+    def change_by_costs(graph: Graph) -> Graph:
+        return change(graph, costs)
+
+    return change_by_costs
+
+
 def only_with(ops: Collection[Op], change: Change) -> Change:
     """The change, made only to graphs in which one of these ops stands."""
 
@@ -150,52 +162,53 @@ PLAIN = Contract(*EXPANDED.allowed, *autodiff.WRITTEN, *autodiff.FUNCTIONS, but=
 DECOMPOSED = Contract(*EXPANDED.allowed, but=EXPANDED.but | DECOMPOSE.keys())
 """What a target is given."""
 
+simplified = Pass("simplified", simplify_by(), PLAIN)
 tidied = Pass("tidied", rewrite_by(tidy), EXPANDED)
 loops_pruned = Pass("loops pruned", prune_loops, EXPANDED)
-moved_out = Pass("moved out of loops", hoist, EXPANDED)
-
-products = Repeat(
-    [
-        Pass("contractions gathered", rewrite_by(tidy, contraction), EXPANDED),
-        Pass("scaled less", scale_less, EXPANDED),
-        Pass("contractions ordered", join_contractions, EXPANDED),
-        Pass("decomposed", rewrite_by(decomposition, tidy), DECOMPOSED),
-    ],
-    at_most=100,
-)
-"""Contractions take in their views, then become matrix products; views meet views again.
-
-That may show further contractions; programs need up to 4 rounds.
-"""
+gathered = Pass("contractions gathered", rewrite_by(tidy, contraction), EXPANDED)
+decomposed = Pass("decomposed", rewrite_by(decomposition, tidy), DECOMPOSED)
 
 Passes = list[Pass | Repeat]
 
-COMMON: Passes = [
-    Pass("named", lambda graph: graph, NAMED),
-    Pass("sources marked", only_with({autodiff.barrier}, mark_sources), NAMED),
-    Pass("lowered", lower_names, PLAIN),
-    Pass("simplified", simplify_by(), PLAIN),
-    # The derivative of a function of a matrix is not that of its eigenvectors.
-    Pass("functions of matrices found", functions_of_matrices, PLAIN),
-    Pass("expanded", expand_derivatives, EXPANDED),
-    Pass("shields dropped", drop_shields, EXPANDED),
-    loops_pruned,
-    Pass("loops merged", only_with(LOOPS, merge_loops), EXPANDED),
-    Pass("steps recorded", only_with(LOOPS, save_for_pullbacks), EXPANDED),
-    Pass("bodies tidied", only_with(LOOPS, tidy_bodies), EXPANDED),
-    Pass("factored before loops", factor_before_loops, EXPANDED),
-    moved_out,
-    products,
-    # Matrix products make views of captured values, which are moved out of loops again.
-    moved_out,
-    loops_pruned,
-    products,
-    Pass("factors shared", share_factors, DECOMPOSED),
-    # An element is added at its place: a loop whose carry is updated walks no zeros.
-    Pass("scattered added", add_scattered, DECOMPOSED),
-    Pass("optimized", in_turn(share_commuted, tidied.change), DECOMPOSED),
-]
-"""The passes that our targets share, before those that serve the costs of one."""
+
+@cache
+def shared_passes(costs: TargetCosts) -> Passes:
+    """The passes that targets share, before those of their own, for a target with these costs."""
+    moved_out = Pass("moved out of loops", by_costs(hoist, costs), EXPANDED)
+    # Contractions take in their views, then become matrix products; views meet views again. That
+    # may show further contractions; programs need up to 4 rounds.
+    ordered = Pass("contractions ordered", by_costs(join_contractions, costs), EXPANDED)
+    rounds = [gathered, Pass("scaled less", scale_less, EXPANDED), ordered, decomposed]
+    products = Repeat(rounds, at_most=100)
+    return [
+        Pass("named", lambda graph: graph, NAMED),
+        Pass("sources marked", only_with({autodiff.barrier}, mark_sources), NAMED),
+        Pass("lowered", lower_names, PLAIN),
+        simplified,
+        # The derivative of a function of a matrix is not that of its eigenvectors.
+        Pass("functions of matrices found", functions_of_matrices, PLAIN),
+        Pass("expanded", expand_derivatives, EXPANDED),
+        Pass("shields dropped", drop_shields, EXPANDED),
+        loops_pruned,
+        Pass("loops merged", only_with(LOOPS, merge_loops), EXPANDED),
+        Pass("steps recorded", only_with(LOOPS, save_for_pullbacks), EXPANDED),
+        Pass("bodies tidied", only_with(LOOPS, tidy_bodies), EXPANDED),
+        Pass("factored before loops", by_costs(factor_before_loops, costs), EXPANDED),
+        moved_out,
+        products,
+        # Matrix products make views of captured values, which are moved out of loops again.
+        moved_out,
+        loops_pruned,
+        products,
+        Pass("factors shared", by_costs(share_factors, costs), DECOMPOSED),
+        # An element is added at its place: a loop whose carry is updated walks no zeros.
+        Pass("scattered added", add_scattered, DECOMPOSED),
+        Pass("optimized", in_turn(share_commuted, tidied.change), DECOMPOSED),
+    ]
+
+
+COMMON = shared_passes(TargetCosts())
+"""Those of the targets of the library: which of these runs is decided after them."""
 
 
 REGISTERED: dict[str, tuple[str, Pass]] = {}

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import partial
 
+from graphcore.analysis.cost import TargetCosts
 from graphcore.analysis.matrices import DEFINITE, facts, matrix_of
 from graphcore.ir import Graph, Node, Op, Rule
 from graphcore.ir.graph import bodies_of, with_bodies
@@ -29,11 +31,11 @@ WHOLE: dict[Op, tuple[Op, int]] = {
 BY_LU = frozenset({linalg.solve, linalg.inv, linalg.det, linalg.slogdet})
 
 
-def share_factors(graph: Graph) -> Graph:
+def share_factors(graph: Graph, costs: TargetCosts) -> Graph:
     """The graph in which each matrix is factored once."""
     if not any(op.dialect == "linalg" for op in graph.ops()):
         return graph
-    return with_one_factor(with_whole(graph))
+    return with_one_factor(with_whole(graph), costs)
 
 
 def with_whole(graph: Graph) -> Graph:
@@ -47,13 +49,9 @@ def with_whole(graph: Graph) -> Graph:
     return convert(graph, dict.fromkeys(WHOLE, part))
 
 
-SMALL = 48
-"""The size from which on it takes less time to factor a batch one by one than all at once twice."""
-
-
-def is_worth(a: Node) -> bool:
+def is_worth(a: Node, costs: TargetCosts) -> bool:
     """Whether the factors of `a` are worth sharing: for one matrix, or a batch of large ones."""
-    return a.type.ndim == 2 or (lower_bound(a.type.shape[-1]) or 0) >= SMALL
+    return a.type.ndim == 2 or (lower_bound(a.type.shape[-1]) or 0) >= costs.rows_factored_alone
 
 
 def by_cholesky(node: Node, check: bool, transposed: bool, a: Node, *rest: Node) -> Node:
@@ -92,7 +90,7 @@ Factors = Callable[[Node], "tuple[Node, Node] | None"]
 """The LU factors of a matrix as nodes, if it is the same at all steps."""
 
 
-def factor_before_loops(graph: Graph) -> Graph:
+def factor_before_loops(graph: Graph, costs: TargetCosts) -> Graph:
     """Solves of a matrix that is the same at all steps are by its factors, which leave the loop.
 
     A singular matrix is still an error of a step: the LU factors of any matrix can be computed. So
@@ -101,13 +99,15 @@ def factor_before_loops(graph: Graph) -> Graph:
     if linalg.solve not in graph.ops() or LOOPS.isdisjoint(graph.ops()):
         return graph
 
+    inside = partial(factor_before_loops, costs=costs)
+
     def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node]:
-        new = Node(node.op, inputs, with_bodies(node, factor_before_loops))
+        new = Node(node.op, inputs, with_bodies(node, inside))
         loop = Loop.of(new)
         steps = Steps(loop, new.attrs["body"])
 
         def factors(a: Node) -> tuple[Node, Node] | None:
-            if steps.varies(a) or not is_worth(a):
+            if steps.varies(a) or not is_worth(a, costs):
                 return None
             several = linalg.lu_factor(a)
             return several[0], several[1]
@@ -115,7 +115,7 @@ def factor_before_loops(graph: Graph) -> Graph:
         body = solve_by(factors, Graph((), loop.roots))
         return factor_before_loops, loop.with_roots(body.outputs).build()
 
-    return transform(graph, visit, at=LOOPS, bodies=factor_before_loops)
+    return transform(graph, visit, at=LOOPS, bodies=inside)
 
 
 def solve_by(factors: Factors, graph: Graph) -> Graph:
@@ -155,7 +155,7 @@ def with_factors(node: Node, inputs: tuple[Node, ...], factors: Factors) -> Node
     return Node(node.op, (*inputs, *more.values()), attrs)
 
 
-def with_one_factor(graph: Graph) -> Graph:
+def with_one_factor(graph: Graph, costs: TargetCosts) -> Graph:
     """Solves and determinants of one matrix share its Cholesky factor, or its LU factors.
 
     NumPy does each of a batch in one call, which is quicker than to factor small ones one by one.
@@ -163,7 +163,7 @@ def with_one_factor(graph: Graph) -> Graph:
     met: Counter[Node] = Counter()
     checked: set[Node] = set()
     for node in graph.every_node():
-        if node.op in BY_LU and is_worth(node.inputs[0]):
+        if node.op in BY_LU and is_worth(node.inputs[0], costs):
             key, _ = matrix_of(node.inputs[0])
             met[key] += 1
             if node.attrs.get("check"):

@@ -5,12 +5,16 @@ from __future__ import annotations
 import pickle
 import re
 from collections.abc import Callable
+from dataclasses import fields
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import graphcore as gc
+from graphcore.analysis.cost import TargetCosts
+from graphcore.backends.targets import NATIVE, NUMPY
+from graphcore.ops import linalg
 from tests.outside.steps import Steps
 
 ROWS, COLUMNS = 5, 3
@@ -134,3 +138,28 @@ def test_checks_convert_nothing() -> None:
         said = [re.sub(r"called at .*", "", str(error.value)) for error in (own, usual)]
         assert said[0] == said[1]
         assert "size" in said[0] or "needs 1 <= m" in said[0]
+
+
+class Copying(Steps):
+    """A target that reads and writes values for nothing, and factors no batch one by one."""
+
+    costs = TargetCosts(products_per_value=0, rows_factored_alone=10**6)
+
+
+def test_shared_passes_choose_by_the_costs_of_the_target() -> None:
+    matrices = gc.tensor("matrices", {"batch": None, "row": 64, "col": 64})
+    y = gc.linalg.solve(matrices, gc.tensor("b", {"batch": None, "row": 64}))
+    both = [y, gc.linalg.det(matrices)]
+    inputs = [matrices, gc.tensor("b", {"batch": None, "row": 64})]
+    ops = [
+        gc.compile(inputs, both, target=target).stages["optimized"].ops()
+        for target in (Steps(), Copying())
+    ]
+    assert [linalg.lu_factor in some for some in ops] == [True, False]
+
+
+def test_the_targets_of_the_library_share_the_costs_of_shared_passes() -> None:
+    """Which of them runs is decided after these passes."""
+    for field in fields(TargetCosts):
+        assert getattr(NATIVE.costs, field.name) == getattr(NUMPY.costs, field.name)
+    assert "scheduled" in repr(NATIVE.passes)

@@ -6,7 +6,6 @@ A graph in which some node has no machine code is a program of NumPy calls and k
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from weakref import WeakValueDictionary
 
 from graphcore.backends import numpy_backend
@@ -26,7 +25,7 @@ from graphcore.ir.sizes import unknowns as names_in
 from graphcore.ops import leaf
 from graphcore.ops.leaf import values
 from graphcore.ops.schedule import kernel
-from graphcore.rewrites.pipeline import DECOMPOSED, Pass, Passes, in_turn
+from graphcore.rewrites.pipeline import DECOMPOSED, Pass, Passes, by_costs, in_turn
 from graphcore.schedule.regions import sizes_needed, with_kernels
 
 from . import entrance, machine
@@ -59,7 +58,7 @@ KERNELS = Contract(*DECOMPOSED.allowed, "schedule", but=DECOMPOSED.but)
 
 shared = Pass("exponentials shared", in_turn(compute_constants, share_exponentials), DECOMPOSED)
 laid_out = Pass("laid out", short_axes_first, DECOMPOSED)
-scheduled = Pass("scheduled", partial(rematerialise, costs=COSTS), DECOMPOSED)
+scheduled = Pass("scheduled", by_costs(rematerialise, COSTS), DECOMPOSED)
 
 OWN: Passes = [
     *(shared, scheduled, laid_out),

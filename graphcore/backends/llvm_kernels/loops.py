@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from graphcore.analysis.cost import representative
 from graphcore.ir import Graph, Node, Op, Size, TensorType
 from graphcore.ir.sizes import minimum, unknowns
-from graphcore.ops import control, tensor
+from graphcore.ops import control
 from graphcore.ops.leaf import values
 from graphcore.ops.schedule import kernel
 from graphcore.schedule.order import order_of_body, updates
@@ -24,6 +23,7 @@ from .builder import Value, integer
 from .failures import work
 from .kernel_calls import call
 from .nests import reads_what_it_overwrites
+from .passes.parts import writes_much
 from .places import is_register
 from .writer import Homes, Order, Shared, Writer
 
@@ -100,17 +100,9 @@ def carried(body: Graph, n: int) -> tuple[Order, dict[Node, Sequence[Node]]]:
     chains = {
         param: chain
         for param, chain in chains.items()
-        if not any(writes_most(x) and reads_what_it_overwrites(x, written) for x in chain)
+        if not any(writes_much(x) and reads_what_it_overwrites(x, written) for x in chain)
     }
     return Order(nodes, frozenset([x for chain in chains.values() for x in chain])), chains
-
-
-def writes_most(update: Node) -> bool:
-    """Whether so much is overwritten that another buffer costs less than to store it before."""
-    if update.op is not tensor.overwrite:
-        return False
-    part, whole = update.inputs[1].type.count, update.type.count
-    return 4 * representative(part) > representative(whole)
 
 
 def work_of_step(w: Writer, body: Graph) -> Value:

@@ -18,7 +18,7 @@ from graphcore.schedule.order import Finds, finders, found_first, in_order
 
 from .arithmetic import SCALAR
 from .builder import WIDTH
-from .flops import flops
+from .flops import COSTS, flops
 from .joins import is_of_slices
 from .loop_axes import is_by_parts, long_axes, space
 from .places import counts_through
@@ -27,8 +27,6 @@ from .routines import ALONE, operands_in_buffers
 from .rows import Chain, Pair, Rows, is_long
 from .writer import Order
 
-CHEAP = 4
-"""The largest cost of a value that is computed again at another place."""
 DEEPEST = 60
 """How many nodes may be computed from each other without one of them being stored."""
 FRAMES = 6
@@ -411,7 +409,9 @@ def stored(
                 held.add(node.inputs[0])
         elif node in held:
             keys = {space_of(node): False}
-        elif of_many_places(node) and (cost[node] > CHEAP or node.inputs[0].op in JOINED):
+        elif of_many_places(node) and (
+            cost[node] > COSTS.additions_again or node.inputs[0].op in JOINED
+        ):
             held.add(node.inputs[0])
         elif is_kept(node, cost[node], keys) and len(keys) > again.get(node, 0):
             if is_moved(node):
@@ -467,7 +467,7 @@ def is_before(node: Node, cost: int) -> bool:
     """Whether all that a value costs is computed before the loops that repeat it."""
     if node.op is not t.expand:
         return False
-    return not node.inputs[0].type.shape or (cost > CHEAP and not keeps_place(node))
+    return not node.inputs[0].type.shape or (cost > COSTS.additions_again and not keeps_place(node))
 
 
 def is_free(node: Node) -> bool:
@@ -477,5 +477,7 @@ def is_free(node: Node) -> bool:
 
 def is_kept(node: Node, cost: int, keys: dict[object, bool]) -> bool:
     """Whether it costs less to store a value than to compute it wherever it is read."""
-    again = cost > CHEAP and any(keys.values())
-    return bool(node.type.shape and node.inputs) and (again or cost * (len(keys) - 1) > CHEAP)
+    again = cost > COSTS.additions_again and any(keys.values())
+    return bool(node.type.shape and node.inputs) and (
+        again or cost * (len(keys) - 1) > COSTS.additions_again
+    )

@@ -24,7 +24,7 @@ from graphcore.ops import leaf
 from graphcore.ops import tensor as t
 
 from .chains import in_chains
-from .flops import COSTS, IN_CACHE
+from .flops import COSTS
 from .nests import REPEATING, Nest, Plan, Step, plan, reduces, walked
 from .rows import Pair, Rows, pair_of, runs_inside
 from .writer import Order
@@ -91,7 +91,7 @@ def computed_again(places: dict[Node, int], stored: Collection[Node]) -> list[No
     again: dict[Node, int] = {}
     operands: dict[Node, list[Node]] = {}
     for node, n in places.items():
-        if known_bytes(node) <= IN_CACHE:
+        if known_bytes(node) <= COSTS.bytes_in_cache:
             continue
         keep[node] = time_to_store(node) + (n - 1) * time_to_read(node)
         if (made := computing(node, stored)) is not None:
@@ -123,12 +123,12 @@ def computing(node: Node, stored: Collection[Node]) -> tuple[int, list[Node]] | 
 
 def time_to_read(node: Node) -> int:
     """The picoseconds to read a stored value."""
-    return bytes_of(node.type) * COSTS.load(known_bytes(node)) if node.type.shape else 0
+    return bytes_of(node.type) * COSTS.read(known_bytes(node)) if node.type.shape else 0
 
 
 def time_to_store(node: Node) -> int:
     """The picoseconds to store a value."""
-    return bytes_of(node.type) * COSTS.store(known_bytes(node))
+    return bytes_of(node.type) * COSTS.write(known_bytes(node))
 
 
 def known_bytes(node: Node) -> int:

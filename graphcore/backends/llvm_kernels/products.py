@@ -12,6 +12,7 @@ from collections.abc import Callable, Container, Sequence
 from functools import partial
 from typing import NamedTuple
 
+from graphcore.backends.rounding import PRODUCTS_OF_BLAS
 from graphcore.ir import Hidden, Node, Size, TensorType
 from graphcore.ir.help_text import attributes
 from graphcore.ir.sizes import count, minimum, unknowns
@@ -29,9 +30,6 @@ from .lapack import Call, check_sizes
 from .places import At
 from .results import changed, finished
 from .writer import Homes, Writer
-
-BLOCK = 48
-"""How many products BLAS adds up, one after the other, before their sum joins the total."""
 
 
 @attributes(
@@ -191,8 +189,10 @@ def some_rows_of_product(
         add_blocks(w, node, matrix, k, gemm)
         return ()
 
-    known = k.number is not None and k.number <= BLOCK
-    w.b.branch(TRUE if known else w.b.op("icmp sle", k, integer(BLOCK)), at_once, in_blocks)
+    known = k.number is not None and k.number <= PRODUCTS_OF_BLAS
+    w.b.branch(
+        TRUE if known else w.b.op("icmp sle", k, integer(PRODUCTS_OF_BLAS)), at_once, in_blocks
+    )
 
 
 def more_than(size: Size, least: int) -> Size:
@@ -229,14 +229,14 @@ def add_blocks(
         p.store(buffer, index, mask, found)
 
     def block(first: Value) -> Sequence[Value]:
-        many = b.call("smin", integer(BLOCK), b.sub(inner, first))
+        many = b.call("smin", integer(PRODUCTS_OF_BLAS), b.sub(inner, first))
         product_of(first, many, part.pointer)
         p.everywhere(shape, join)
         return ()
 
     with w.vectorised(node):
         p.everywhere(shape, clear)
-        p.looped(integer(0), inner, BLOCK, (), block)
+        p.looped(integer(0), inner, PRODUCTS_OF_BLAS, (), block)
     for memory in taken:
         w.program.give_back(memory)
 

@@ -12,7 +12,7 @@ from graphcore.ir import Node, Shape, reached
 from .addressing import ZERO, Buffer, Index
 from .arithmetic import kind_of
 from .builder import PARTS, TRUE, WIDTH, Builder, Value, integer
-from .flops import flops
+from .flops import COSTS, flops
 from .loop_axes import UNROLLED, long_axes, space
 from .nests import is_transposed
 from .places import WRITTEN_OUT, At, Places
@@ -31,8 +31,6 @@ MOST_WRITTEN_OUT = 2 * UNROLLED
 """The most places of short axes and of those in front that are written out, together."""
 SUMS = 8
 """The most sums of several rows, at the places of their short axes: they are registers as well."""
-LIGHT = 4
-"""The largest cost of a value that is added up in several rows at once."""
 
 
 def walk(
@@ -139,7 +137,7 @@ def every(roots: Sequence[Node], indices: Sequence[Sequence[At]]) -> list[tuple[
 
 def at_once(p: Places, roots: Sequence[Node]) -> int:
     """How many rows of reductions are computed at once: several where each waits for its sum."""
-    if len(roots) > FEW_REDUCTIONS or cost(p, roots) > LIGHT * len(roots):
+    if len(roots) > FEW_REDUCTIONS or cost(p, roots) > COSTS.additions_again * len(roots):
         return 1
     shapes = [root.type.shape for root in roots]
     places = sum(len(written_out(shape, (ZERO,) * len(space(shape)))) for shape in shapes)
@@ -169,7 +167,9 @@ def transposed_along(p: Places, roots: Sequence[Node]) -> int | None:
             return None
         found.add(last)
     simple = not any(kind_of(root) in PARTS for root in roots) and p.b.width == WIDTH
-    if not simple or len(found) != 1 or len(roots) > FEW_REDUCTIONS or cost(p, roots) > LIGHT:
+    if not simple or len(found) != 1 or len(roots) > FEW_REDUCTIONS:
+        return None
+    if cost(p, roots) > COSTS.additions_again:
         return None
     return found.pop()
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graphcore.backends.rounding import ADDITIONS
+from graphcore.backends.rounding import ADDITIONS, PRODUCTS_OF_BLAS
 
 Array = npt.NDArray[Any]
 Axes = tuple[int, ...]
@@ -26,8 +26,6 @@ ROWS, WIDE = 16, 512
 shorter."""
 DOT, ROW = 256, 128
 """How many products BLAS adds up for a number or a vector: it has several sums for each result."""
-BLOCK = 48
-"""How many it adds up for a matrix, one after the other, if the sums of blocks are to be added."""
 SUMS_AT_ONCE, BLOCKS_AT_ONCE = 2**18, 8
 """How many sums of blocks are kept at once, and of how many blocks where the result is large."""
 
@@ -161,10 +159,10 @@ def matmul_in_blocks(x: Array, y: Array, out: Array) -> Array:
     inner = x.shape[-1]
     if inner <= SHORT:
         return np.asarray(np.matmul(x, y, out))
-    many = inner // BLOCK
+    many = inner // PRODUCTS_OF_BLAS
     if many * out.size > SUMS_AT_ONCE:
         if many > BLOCKS_AT_ONCE:
-            half = many // 2 * BLOCK
+            half = many // 2 * PRODUCTS_OF_BLAS
             matmul_in_blocks(x[..., :half], y[..., :half, :], out)
             other = matmul_in_blocks(
                 x[..., half:], y[..., half:, :], np.empty(out.shape, out.dtype)
@@ -177,10 +175,10 @@ def matmul_in_blocks(x: Array, y: Array, out: Array) -> Array:
             of_x, of_y = x if axis == out.ndim - 1 else x[at], y if axis == out.ndim - 2 else y[at]
             matmul_in_blocks(of_x, of_y, out[at])
         return out
-    whole = many * BLOCK
+    whole = many * PRODUCTS_OF_BLAS
     left, right = x[..., :whole], y[..., :whole, :].swapaxes(-1, -2)
-    below = columns_in_blocks(right, BLOCK).swapaxes(-1, -2)
-    sums = add_halves(np.matmul(columns_in_blocks(left, BLOCK), below))
+    below = columns_in_blocks(right, PRODUCTS_OF_BLAS).swapaxes(-1, -2)
+    sums = add_halves(np.matmul(columns_in_blocks(left, PRODUCTS_OF_BLAS), below))
     return np.add(sums, np.matmul(x[..., whole:], y[..., whole:, :]), out)
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
+from functools import partial
 
+from graphcore.analysis.cost import TargetCosts
 from graphcore.ir import Graph, Node, Rule, reached, toposort
 from graphcore.ir.graph import with_bodies
 from graphcore.ir.provenance import inheriting
@@ -18,7 +20,7 @@ from .sharing import needed_parts
 from .view import new_params, replaced
 
 
-def hoist(graph: Graph) -> Graph:
+def hoist(graph: Graph, costs: TargetCosts) -> Graph:
     """Move work out of the loops of a graph, the inner ones first."""
     if LOOPS.isdisjoint(graph.ops()):
         return graph
@@ -26,22 +28,23 @@ def hoist(graph: Graph) -> Graph:
     for node in graph.nodes():
         if node.op is leaf.project:
             used.setdefault(node.inputs[0], set()).add(node.attrs["index"])
+    inside = partial(hoist, costs=costs)
 
     def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node]:
-        new = Node(node.op, inputs, with_bodies(node, hoist))
-        return outside, leaf.tuple_(*outside(new, used.get(node, set())))
+        new = Node(node.op, inputs, with_bodies(node, inside))
+        return outside, leaf.tuple_(*outside(new, used.get(node, set()), costs))
 
-    return transform(graph, visit, at=LOOPS, bodies=hoist)
+    return transform(graph, visit, at=LOOPS, bodies=inside)
 
 
-def outside(node: Node, used: Container[int]) -> list[Node]:
+def outside(node: Node, used: Container[int], costs: TargetCosts) -> list[Node]:
     """The results of a loop, computed outside of it as far as that is worth it.
 
     Only the results numbered in `used` are read; in place of other carries their starts are given.
     What the loop no longer needs is left out of it at once, so that it is built only once.
     """
     loop = Loop.of(node)
-    place = Placement(loop, node.attrs["body"])
+    place = Placement(loop, node.attrs["body"], costs)
     out = Outside(place)
     left = loop._replace(
         carries=tuple(x for x in loop.carries if x.param not in place.sums),

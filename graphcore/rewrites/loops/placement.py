@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 from typing import NamedTuple
 
+from graphcore.analysis.cost import TargetCosts
 from graphcore.ir import Graph, Node, Size, TensorType, Trait, reached, toposort, unwrap
 from graphcore.ir.axes import Indexes, Receives, Reduces
 from graphcore.ir.graph import has_effect, may_raise_inside
@@ -31,10 +32,6 @@ from graphcore.ops.control import Loop
 from .batching import works_on_all_steps
 from .view import depends_on, trip_counts_inside, wanted_below
 
-FEW = 4
-"""Values of all steps may take at most this multiple of the memory that is held already."""
-SMALL = 256
-"""So many values are held anyway."""
 VIEWS_OF_SUMS = frozenset({tensor.reshape, tensor.transpose, elementwise.negative})
 """Ops that are applied to a sum over steps instead of to each term."""
 
@@ -104,8 +101,9 @@ class Placement(Steps):
     of their carry. All else is computed at each step.
     """
 
-    def __init__(self, loop: Loop, body: Graph) -> None:
+    def __init__(self, loop: Loop, body: Graph, costs: TargetCosts) -> None:
         super().__init__(loop, body)
+        self.costs = costs
         self.before = dict.fromkeys(loop.params.sequences)
         self.recorded = dict.fromkeys(loop.results)
         self.after: dict[Node, list[Node]] = {}
@@ -130,7 +128,7 @@ class Placement(Steps):
         steps, once = self.loop.settings["length"], nearest_of(self.loop.roots, self.once)
         counters = {x.param for x in self.loop.sequences if control.is_counter(x.value)}
         arrays = [x for x in self.loop.operands.all if not control.is_counter(x)]
-        held = {SMALL, *[x.type.count for x in (*arrays, *once)]}
+        held = {self.costs.values_held, *[x.type.count for x in (*arrays, *once)]}
         held |= {steps * y.type.count for y in self.loop.results}
         for node in self.nodes:
             if not self.at_once(node) or self.before.keys().isdisjoint(node.inputs):
@@ -138,7 +136,13 @@ class Placement(Steps):
             if not all(x in self.before or not self.varies(x) for x in node.inputs):
                 continue
             own = [x for x in node.inputs if x in self.before and x not in counters]
-            if is_larger_product(node) if node.op is tensor.einsum else few(node, own, steps, held):
+            size, most = node.type.count, self.costs.memory_of_steps
+            limits = [(size, x.type.count) for x in own] + [(steps * size, n) for n in held]
+            if node.op is tensor.einsum:
+                worth = is_larger_product(node)
+            else:
+                worth = any(no_more(taken, most * n) for taken, n in limits)
+            if worth:
                 self.before[node] = None
 
     # ---- after the loop
@@ -298,18 +302,6 @@ def addend(param: Node, update: Node, used: Counter[Node]) -> Node | None:
 
 
 # ---- what memory values of all steps take
-
-
-def few(node: Node, own: Iterable[Node], steps: Size, held: Iterable[Size]) -> bool:
-    """Whether the values of all steps take but a few times the memory of an operand.
-
-    That is one of the operands `own` of all steps, or one of the loop, of which there are as many
-    values as `held` says.
-    """
-    size = node.type.count
-    return any(no_more(size, FEW * x.type.count) for x in own) or any(
-        no_more(steps * size, FEW * whole) for whole in held
-    )
 
 
 def is_larger_product(node: Node) -> bool:

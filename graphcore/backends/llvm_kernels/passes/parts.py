@@ -41,7 +41,8 @@ def results_with_parts(graph: Graph) -> dict[Node, Node]:
     The ops that read it must be elementwise, as others may need it in memory, and come after the
     output, so that none waits for itself.
     """
-    results = {y.inputs[1]: y for y in graph.outputs if has_large_part(y)}
+    large = filter(writes_much, graph.outputs)
+    results = {y.inputs[1]: y for y in large if y.inputs[1].op.dialect == "elementwise"}
     for y in graph.outputs:
         results.pop(y, None)
     done: set[Node] = set()
@@ -54,12 +55,13 @@ def results_with_parts(graph: Graph) -> dict[Node, Node]:
     return results
 
 
-def has_large_part(node: Node) -> bool:
-    """Whether a node writes a part, computed by an elementwise op, over most elements of a value.
+def writes_much(node: Node) -> bool:
+    """Whether a node writes a part over more than a fourth of a value.
 
-    A smaller part is better written into the memory that holds the rest.
+    A smaller part is better written into the memory that holds the rest; for a larger one another
+    buffer costs less than to store what is overwritten.
     """
-    if node.op is not overwrite or node.inputs[1].op.dialect != "elementwise":
+    if node.op is not overwrite:
         return False
     return 4 * representative(node.inputs[1].type.count) > representative(node.type.count)
 

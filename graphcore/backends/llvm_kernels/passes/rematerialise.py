@@ -14,12 +14,13 @@ have the same bits, as the same ops compute them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Container
 from functools import partial
 from typing import Any, NamedTuple
 
 from graphcore.analysis.cost import bytes_of, elements
 from graphcore.analysis.cuts import kept
+from graphcore.backends.llvm_kernels.flops import MachineCosts
 from graphcore.ir import Graph, Node, TensorType, Trait, reached, toposort
 from graphcore.ir.node import Attrs
 from graphcore.ir.provenance import inheriting
@@ -34,21 +35,6 @@ MOST_VALUES = 500
 """How many values are looked at for one loop; those behind them can only be kept."""
 
 
-class Costs(NamedTuple):
-    """What a target pays, in picoseconds.
-
-    `again` is the time to compute one place of a node, None for nodes that are never computed
-    again; a step takes as long as for `lanes` places at least. `load` and `store` are the times to
-    read and to write a byte, in arrays of so many bytes in all: 0 where that is not known, so that
-    no program is slower for its sizes.
-    """
-
-    again: Callable[[Node], int | None]
-    lanes: int
-    load: Callable[[int], int]
-    store: Callable[[int], int]
-
-
 class Value(NamedTuple):
     """A value that a step may need.
 
@@ -61,7 +47,7 @@ class Value(NamedTuple):
     fixed: bool = False
 
 
-def rematerialise(graph: Graph, costs: Costs) -> Graph:
+def rematerialise(graph: Graph, costs: MachineCosts) -> Graph:
     """The graph whose loops compute values again where that costs less than to keep them."""
     if LOOPS.isdisjoint(graph.ops()):
         return graph
@@ -116,7 +102,7 @@ class Known:
 class Choice:
     """Which of the sequences of one loop are kept, and which of them its steps compute again."""
 
-    def __init__(self, node: Node, known: Known, costs: Costs) -> None:
+    def __init__(self, node: Node, known: Known, costs: MachineCosts) -> None:
         self.node, self.known, self.costs = node, known, costs
         self.loop, self.length = known.loops[node], node.attrs["length"]
         self.outside: dict[Node, dict[Node, Value]] = {}
@@ -231,9 +217,9 @@ class Choice:
     def computing_cost(self, value: Value) -> int:
         """The picoseconds that it takes to compute a value again at one step."""
         type, costs = self.type(value), self.costs
-        spent = (costs.again(value.node) or 0) * max(elements(type), costs.lanes)
+        spent = (costs.again(value.node) or 0) * max(elements(type), costs.places_of_step)
         if value in self.stored:
-            spent += bytes_of(type) * (costs.load(0) + costs.store(0))
+            spent += bytes_of(type) * (costs.read(0) + costs.write(0))
         return spent
 
     def keeping_cost(self, value: Value, held: bool) -> int:
@@ -241,8 +227,8 @@ class Choice:
         type = self.type(value)
         known = all(isinstance(size, int) for size in (self.length, *type.shape))
         size = bytes_of(type) * self.length if known else 0
-        each = self.costs.load(size)
-        return bytes_of(type) * (each if held else each + self.costs.store(size))
+        each = self.costs.read(size)
+        return bytes_of(type) * (each if held else each + self.costs.write(size))
 
     def is_held(self, value: Value) -> bool:
         """Whether the values of all steps lie in memory in any case.
