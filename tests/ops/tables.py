@@ -197,6 +197,7 @@ SOME: dict[str, str] = {
     "graphcore.rewrites.logarithms LOGS": "the result is not known to be positive",
     "graphcore.rewrites.logarithms COMPLEMENTS": "the op is no probability",
     "graphcore.rewrites.loops.zeros LINEAR": "a zero that goes through it is carried along",
+    "graphcore.rewrites.loops.zeros FOLLOWED": "of the others nothing is known, whatever is given",
     "graphcore.rewrites.expand KINKS": "the op is no size of its operand",
     "graphcore.rewrites.expand LOCAL": "smooth functions of a kink are not followed",
     "graphcore.rewrites.matrix_functions NOT_ANALYTIC": "the op is analytic",
