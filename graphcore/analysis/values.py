@@ -120,13 +120,7 @@ BOUNDED: dict[Op, Callable[..., float]] = {
 }
 """The bound of a result, computed from the bounds of its operands, conditions excepted."""
 
-ASKING = autodiff.LAZY | {
-    tensor.multiply_no_nan,
-    tensor.sum_,
-    tensor.einsum,
-    tensor.matvec,
-    tensor.vecdot,
-}
+ASKING = autodiff.LAZY | {tensor.multiply_no_nan}
 """Ops whose rules ask for bounds."""
 
 BOUNDS = Bounds()
