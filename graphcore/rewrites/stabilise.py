@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 
-from graphcore.analysis.values import is_real, is_zero
-from graphcore.ir import Node
+from graphcore.analysis.values import is_power_of_two, is_real, is_zero
+from graphcore.ir import Node, full_like
 from graphcore.ops import elementwise as e
-from graphcore.ops import tensor
+from graphcore.ops import leaf, tensor
 from graphcore.ops.special import log1mexp, sigmoid, softplus
 
 from .engine import RuleSet
@@ -37,8 +37,28 @@ stabilise = RuleSet(
         (1 / (1 + P.exp(x)), lambda x: sigmoid(-x) if is_real(x) else None),
         (P.sqrt(x * x), lambda x: e.absolute(x) if is_real(x) else None),
         (P.sqrt(P.square(x)), lambda x: e.absolute(x) if is_real(x) else None),
+        (P.sqrt(P.exp(x)), lambda x: e.exp(x * 0.5) if is_real(x) else None),
+        (P.absolute(P.exp(x)), lambda x: e.exp(x) if is_real(x) else None),
+        (P.sign(P.exp(x)), lambda x: sign_of_exponential(x) if is_real(x) else None),
     ]
 )
+
+
+def sign_of_exponential(x: Node) -> Node:
+    """1, also where exp(x) is rounded to 0; 0 for -inf, and nan for nan"""
+    above = e.greater(x, full_like(x, -math.inf))
+    return where(e.isnan(x), x, cast(above, x.type.dtype))
+
+
+@stabilise.on(e.power, under=[e.exp])
+def power_of_exponential(node: Node) -> Node | None:
+    """exp(x) ** n = exp(n x), for n by which x is multiplied without rounding: powers of two"""
+    base, n = node.inputs
+    if base.op is not e.exp or n.op is not leaf.full or not is_real(node):
+        return None
+    if not is_power_of_two(n.attrs["value"].array):
+        return None
+    return e.exp(n * base.inputs[0])
 
 
 @stabilise.on(e.sign)

@@ -107,6 +107,9 @@ EXAMPLES: dict[str, list[Node]] = {
     "less_logsumexp": [X - expand(tensor.logsumexp(X, axes=(1,)), (1,), 3)],
     "small_powers": [X ** full(n, np.dtype("f8"), (2, 3)) for n in POWERS]
     + [Z ** full(n, np.dtype("c16"), (2, 3)) for n in POWERS],
+    "power_of_exponential": [
+        e.exp(X) ** full(n, np.dtype("f8"), (2, 3)) for n in (-2, -0.5, 4)
+    ],
     "scaled_twice": [
         twos(2, 3) * (full(-0.7, np.dtype("f8"), (2, 3)) * X),
         (X * full(0.3, np.dtype("f8"), (2, 3))) * full(-0.5, np.dtype("f8"), (2, 3)),

@@ -180,6 +180,8 @@ DECIMAL: dict[Any, Any] = {
     e.negative: lambda x: -x,
     e.square: lambda x: x * x,
     e.sqrt: lambda x: PRECISE.sqrt(x),
+    e.absolute: abs,
+    e.sign: lambda x: x if x.is_nan() or not x else Decimal(1).copy_sign(x),
     e.exp: exp,
     e.log: ln,
     e.log1p: lambda x: ln(1 + x),

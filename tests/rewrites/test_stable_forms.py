@@ -53,6 +53,8 @@ Formula = Callable[[Any, Any, Any], Any]
 FAR = ([1000.0, 999.0], [-1000.0, -1001.0], [0.3, -0.2], [30.0, -40.0])
 TAILS = ([-40.0, 0.0], [-3.0, 0.0], [0.25, 0.0], [1e-9, 0.0], [3.0, 0.0], [30.0, 0.0])
 ONE = ([-800.0, 0.0], [-30.0, 0.0], [0.25, 0.0], [30.0, 0.0], [800.0, 0.0])
+NEAR = ([-700.0, 0.0], [-30.0, 0.0], [0.25, 0.0], [30.0, 0.0], [700.0, 0.0])
+MILD = ([-300.0, 0.0], [-30.0, 0.0], [0.25, 0.0], [30.0, 0.0], [340.0, 0.0])
 POSITIVE = ([1e-9, 0.0], [0.25, 0.0], [3.0, 0.0], [25.0, 0.0])
 
 SUMS: dict[str, Formula] = {
@@ -84,6 +86,9 @@ OTHERS: dict[str, tuple[Formula, Any]] = {
     "0 + 1 * expit": (lambda m, a, b: m.log(1 - (0.0 + 1.0 * m.expit(a))) + b, ONE),
     "0 + expit": (lambda m, a, b: m.log(0.0 + m.expit(a)) + b, ONE),
     "weighted share": (lambda m, a, b: 3.0 * m.exp(a) / (2.0 + 3.0 * m.exp(a)) + b, ONE),
+    "power of exp": (lambda m, a, b: m.exp(2 * a) ** -0.5 + m.exp(a / 2) ** 4.0 + b, MILD),
+    "root of exp": (lambda m, a, b: m.sqrt(m.exp(a)) + m.log(abs(m.exp(a))) * b, ONE),
+    "by precision": (lambda m, a, b: abs(m.exp(-2 * a)) ** -0.5 + b, NEAR),
     "cloglog": (lambda m, a, b: m.log(1 - m.exp(-m.exp(a / 100))) + b, ONE),
     "log(ndtr)": (lambda m, a, b: m.log(m.ndtr(a)) + b, TAILS),
     "log(1 - ndtr)": (lambda m, a, b: m.log(1 - m.ndtr(a)) + b, TAILS),
