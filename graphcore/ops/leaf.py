@@ -48,7 +48,7 @@ def inputs_among(nodes: Iterable[Node]) -> list[Node]:
 @op(axes=Opaque(), traits=[Trait.FREE, Trait.KNOWN])
 def constant(*, value: Literal, dims: tuple[str, ...] | None, labels: Labels = ()) -> TensorType:
     """An array known now; it may have coordinates along its dims."""
-    made = TensorType(value.array.dtype, value.array.shape, dims)
+    made = TensorType(value.dtype, value.shape, dims)
     if labels:
         require(dims is not None and fit(labels, made.sizes), "labels of other dims", "align them")
     return made
@@ -59,7 +59,7 @@ def full(*, value: Literal, shape: Shape, dims: tuple[str, ...] | None) -> Tenso
     """One value, known now, in every place."""
     for dim, size in zip(dims or (), shape, strict=False):
         natural(dim, size)
-    return TensorType(value.array.dtype, shape, dims)
+    return TensorType(value.dtype, shape, dims)
 
 
 @op(axes=Opaque(), traits=[Trait.FREE])

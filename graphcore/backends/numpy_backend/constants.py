@@ -1,78 +1,117 @@
-"""What a program computes of constants alone is computed once, when the program is compiled."""
+"""What a program computes of constants alone is computed once, by NumPy calls, for every target.
+
+Little work is done when the program is compiled, much at its first call.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cache
+
 import numpy as np
 
-from graphcore.ir import Graph, Literal, Node, Rule, TensorType, Trait
-from graphcore.ir.graph import has_effect, unknowns_of
+from graphcore.analysis.cost import bytes_of, cost, elements
+from graphcore.ir import Graph, Literal, Node, Rule, Trait, TupleType, toposort, unwrap
+from graphcore.ir.graph import has_effect, may_raise_inside, unknowns_of
+from graphcore.ir.literal import Computed
 from graphcore.ir.transform import transform
 from graphcore.ops import leaf, tensor
 
 from .function import Function
 
-MOST_VALUES = 2**17
-"""The most values of a result that is kept: with many more, a program would take more memory."""
+MOST_BYTES = 2**26
+"""The most memory that the results of a program take which are kept: 64 MB."""
+VALUES_ALWAYS_KEPT = 2**17
+"""The values of a result that is kept even if what it is computed of is shorter."""
+FLOPS_AT_ONCE = 1e7
+"""The floating-point operations that take too little time to wait for the first call."""
 PLAIN = frozenset({"elementwise", "tensor", "linalg"})
 
 
 def compute_constants(graph: Graph) -> Graph:
-    """The graph of a program with inputs, in which results of constants alone are constants.
+    """What constants alone give is computed once, in a program that has inputs.
 
-    One that cannot be computed, as a matrix without a Cholesky factor, is left to fail at a call.
+    What cannot be computed, as of a matrix without a Cholesky factor, is left to fail at a call.
     """
-    if not graph.params:
+    if not graph.params or not (found := results_of_constants(graph)):
         return graph
-    found = [node for node in results_of_constants(graph) if node.inputs]
-    if not found:
-        return graph
-    try:
-        with np.errstate(all="ignore"):
-            values = Function(Graph((), tuple(found)), ())([], ())
-    except (ArithmeticError, ValueError, TypeError, IndexError, np.linalg.LinAlgError):
-        return graph
-    made = {
-        node: constant(value, node).label(node.labels)
-        for node, value in zip(found, values, strict=True)
-    }
+    risky = [node for node in found if any(map(may_raise_inside, toposort([node])))]
+    safe = [node for node in found if node not in risky]
+    made = {**values(safe, much_work(safe)), **values_if_any(risky)}
 
     def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node] | None:
-        return (compute_constants, made[node]) if node in made else None
+        if node not in made:
+            return None
+        return compute_constants, constant(made[node], node).label(node.labels)
 
     return transform(graph, visit, at={node.op for node in made})
 
 
-def constant(value: np.ndarray, like: Node) -> Node:
+def much_work(nodes: Sequence[Node]) -> bool:
+    """Whether computing nodes would delay a compilation."""
+    return sum([cost(node).flops for node in toposort(nodes)]) > FLOPS_AT_ONCE
+
+
+def values(nodes: Sequence[Node], later: bool = False) -> dict[Node, Literal]:
+    """The values of nodes that are computed of constants: now, or when one is first asked for."""
+
+    @cache
+    def arrays() -> list[np.ndarray]:
+        with np.errstate(all="ignore"):
+            return Function(Graph((), tuple(nodes)), ())([], ())
+
+    def value(i: int, node: Node) -> Literal:
+        dtype, shape = node.type.dtype, tuple(map(int, node.type.shape))
+        return Computed(lambda: arrays()[i], dtype, shape) if later else Literal(arrays()[i], dtype)
+
+    return {node: value(i, node) for i, node in enumerate(nodes)}
+
+
+def values_if_any(nodes: Sequence[Node]) -> dict[Node, Literal]:
+    """The values of nodes that may refuse those of their operands; none if one does."""
+    try:
+        return values(nodes)
+    except (ArithmeticError, ValueError, TypeError, IndexError, np.linalg.LinAlgError):
+        return {}
+
+
+def constant(value: Literal, like: Node) -> Node:
     """A computed value as a node."""
-    literal = Literal(value, like.type.dtype)
     if not like.type.shape:
-        return leaf.full(value=literal, shape=(), dims=None)
-    return leaf.constant(value=literal, dims=None)
+        return leaf.full(value=value, shape=(), dims=None)
+    return leaf.constant(value=value, dims=None)
 
 
 def results_of_constants(graph: Graph) -> list[Node]:
-    """The results of work on constants alone that something else needs."""
-    known, kept = set[Node](), dict[Node, None]()
-    needed = set(graph.outputs)
+    """The results of work on constants alone that something else needs, as far as memory goes."""
+    known = set[Node]()
     for node in graph.nodes():
-        if is_computable(node) and all(x in known for x in node.inputs):
+        if is_computable(node) and known.issuperset(node.inputs):
             known.add(node)
-            if is_kept(node):
-                kept[node] = None
-                continue
-        needed.update(node.inputs)
-    return [node for node in kept if node in needed]
+    needed, found, left = {*graph.outputs}, list[Node](), MOST_BYTES
+    for node in reversed(graph.nodes()):
+        if node not in needed:
+            continue
+        if node in known and is_kept(node) and (size := bytes_of(node.type)) <= left:
+            found.append(node)
+            left -= size
+        else:
+            needed.update(node.inputs)
+    return found[::-1]
 
 
 def is_computable(node: Node) -> bool:
     """Whether a node has values that are known once those of its operands are, at any sizes."""
-    if not isinstance(node.type, TensorType) or has_effect(node):
+    if has_effect(node) or unknowns_of(node):
         return False
-    plain = bool(node.inputs) and node.op.dialect in PLAIN
-    return not unknowns_of(node) and (plain or Trait.KNOWN in node.op.traits)
+    plain = bool(node.inputs) and (node.op.dialect in PLAIN or node.op is leaf.project)
+    return plain or Trait.KNOWN in node.op.traits
 
 
 def is_kept(node: Node) -> bool:
-    """Whether a result takes work, and little memory."""
-    free = node.op is tensor.expand or Trait.VIEW in node.op.traits
-    return bool(node.inputs) and not free and int(node.type.count) <= MOST_VALUES
+    """Whether a result takes work, and little memory beside what it is computed of."""
+    view = Trait.VIEW in node.op.traits and node.op is not leaf.project
+    if view or node.op is tensor.expand or not node.inputs or isinstance(node.type, TupleType):
+        return False
+    given = sum([elements(unwrap(x, tensor.expand).type) for x in node.inputs])
+    return elements(node.type) <= max(VALUES_ALWAYS_KEPT, given)
