@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
+from operator import itemgetter
 from os import PathLike
 from typing import (
     TYPE_CHECKING,
@@ -22,6 +23,7 @@ import numpy.typing as npt
 
 from graphcore.backends.arguments import Arguments
 from graphcore.backends.boundary import Boundary
+from graphcore.backends.c_function import CFunction
 from graphcore.backends.target import Choice, Target, Values
 from graphcore.backends.targets import NATIVE, NUMPY, TARGETS, target_by_rule
 from graphcore.frontend.core.arguments import check_word
@@ -35,6 +37,7 @@ from graphcore.ir import Array, Graph
 from graphcore.ir.help_text import attributes, parameters
 from graphcore.ir.name_text import show_dim
 from graphcore.ir.provenance import described_by, public_call
+from graphcore.ir.structures import leaves
 from graphcore.ir.trace import Trace, rule_name
 from graphcore.ops import leaf
 from graphcore.rewrites import pipeline
@@ -278,6 +281,45 @@ class Compiled(Questions, Generic[R]):
         plain = self._for(NUMPY)
         text = plain._program.file_text(self._arguments, self._results)
         file.write_text(text, encoding="utf-8")
+
+    @reword_errors
+    @parameters(
+        declaration="The function in C. The names of its parameters are inputs, results and dims. "
+        "Inputs without dims may be values; others, and results, are pointers to row-major arrays. "
+        "An integer that is named after a dim gives its size. `void *` parameters are ignored. "
+        "None, the default, makes one: sizes, inputs, then pointers for all results. A result of "
+        'one float may be returned, as by `"double f(double x)"`; it is nan if the call fails. '
+        'Other functions return a status, as by `"int f(const double *x, double *y)"`.',
+        success="The status of a call that did not fail. If it is 0, a positive status says that "
+        "the program fails at these values, and a negative one that no values would help. If it is "
+        "another number, such as 1 for SciPy, a call that fails returns 0.",
+        sizes="Sizes that are the same in all calls, by the names of dims.",
+    )
+    def cfunc(self, declaration: str | None = None, success: int = 0, **sizes: int) -> CFunction:
+        """The program as a C function, which runs without Python and without the GIL.
+
+        GraphError if the program is not machine code throughout, if it prints or calls Python, or
+        if it has a size that is found while it runs. If the declaration does not fit the program.
+
+        Examples
+        --------
+        >>> import graphcore as gc, scipy
+        >>> x = gc.tensor("x", {"row": None})
+        >>> f = gc.compile([x], (x**2).sum(), native=True)
+        >>> c = f.cfunc("double f(int row, double *x)")
+        >>> c.signature
+        'double (int, double *)'
+        >>> value, _ = scipy.integrate.nquad(scipy.LowLevelCallable(c.ctypes), [[0, 1], [0, 1]])
+        >>> round(value, 9)
+        0.666666667
+        """
+        from graphcore.backends.c_function import c_function  # loaded at its first use
+
+        if self._join == "inner":
+            raise refusal("C functions have no labels to join", cure="compile it without join=")
+        paths = [path for path, _ in sorted(leaves(self._results), key=itemgetter(1))]
+        named = self.stages["named"]
+        return c_function(self._program, named, paths, declaration, success, sizes)
 
     def __reduce__(self) -> tuple[Any, ...]:
         forms = self._arguments, self._results, self._returns

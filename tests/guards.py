@@ -21,7 +21,7 @@ from unittest import mock
 import numpy as np
 
 from graphcore.backends import llvm_kernels
-from graphcore.backends.llvm_kernels import elementary, entrance, machine
+from graphcore.backends.llvm_kernels import c_entry, elementary, entrance, machine
 from graphcore.ir.sizes import evaluate
 
 GUARD = 256
@@ -34,7 +34,7 @@ SET_HANDLER = 304
 """The place of PyDataMem_SetHandler in NumPy's table of functions for C."""
 EXPORTS = (
     *("guarded_malloc", "guarded_calloc", "guarded_realloc", "guarded_free"),
-    *("growing", "check", "fill", "damaged", "where"),
+    *("growing", "free_grown", "check", "fill", "damaged", "where"),
 )
 
 
@@ -153,7 +153,8 @@ class Code(machine.Code):
     """Machine code whose records grow in guarded memory."""
 
     def __init__(self, image: bytes, *names: str, needed: Any = machine.NONE) -> None:
-        super().__init__(image, *names, needed={**needed, "realloc": code()["growing"]})
+        ours = {"realloc": code()["growing"], "free_grown": code()["free_grown"]}
+        super().__init__(image, *names, needed={**needed, **ours})
 
 
 @contextmanager
@@ -169,6 +170,7 @@ def guarded() -> Iterator[None]:
         mock.patch.object(elementary, "Code", Code),
         mock.patch.object(llvm_kernels, "RECENT", machine.Recent()),
         mock.patch.object(entrance, "libc", return_value=library),
+        mock.patch.object(c_entry, "routines", machine.cached(c_entry.routines.__wrapped__)),
         rubbish(RUBBISH[0]),
     ):
         yield

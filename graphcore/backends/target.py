@@ -19,6 +19,7 @@ from graphcore.ir.provenance import described_by, user_line
 from graphcore.rewrites.pipeline import Passes, shared_passes, without_collection
 
 from .boundary import Boundary
+from .c_interface import Entry, Interface
 
 Values: TypeAlias = "Callable[..., list[Array]]"
 """From the arguments of a call to the arrays of its results."""
@@ -89,6 +90,10 @@ class Program(ABC):
     def file_text(self, arguments: Sequence[Any], results: Any) -> str:
         """The program as a Python file of its own, for arguments and results of these forms."""
         raise unable("cannot be one file", "compile it with native=False")
+
+    def c_function(self) -> Callable[[Interface], Entry]:
+        """Makes C functions of the program, which run without Python."""
+        raise unable("cannot be a C function", "compile it with native=True")
 
 
 @attributes(

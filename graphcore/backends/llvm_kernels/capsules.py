@@ -12,6 +12,7 @@ from functools import cache
 from importlib import import_module, machinery, util
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 
@@ -122,3 +123,27 @@ def pointer(capsule: object) -> int:
     get = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
     found: int = get(("PyCapsule_GetPointer", ctypes.pythonapi))(capsule, name_of(capsule))
     return found
+
+
+class Owner:
+    """What a capsule keeps, and the memory of its name, in front of which our address stands."""
+
+    def __init__(self, kept: object, name: str) -> None:
+        self.kept = kept
+        text = name.encode() + b"\0"
+        self.memory = np.zeros(8 + len(text), np.uint8)
+        self.memory[:8].view(np.int64)[0] = id(self)
+        self.memory[8:] = np.frombuffer(text, np.uint8)
+
+
+def keeping(kept: object, address: int, name: str, release: int) -> Any:
+    """A capsule of an address that keeps an object until `release` is called for it.
+
+    That is a C function that lets go of the owner in front of the name.
+    """
+    owner = Owner(kept, name)
+    given = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+    new = ctypes.PYFUNCTYPE(ctypes.py_object, *given)(("PyCapsule_New", ctypes.pythonapi))
+    made = new(address, owner.memory.ctypes.data + 8, release)
+    ctypes.PYFUNCTYPE(None, ctypes.py_object)(("Py_IncRef", ctypes.pythonapi))(owner)
+    return made

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from graphcore.backends.c_interface import Entry, Interface
 from graphcore.backends.numpy_backend import Kernels
 from graphcore.backends.numpy_backend.program import PythonProgram
 from graphcore.backends.target import Measurement, Values
@@ -51,3 +52,9 @@ class NativeProgram(PythonProgram):
     def llvm(self) -> str:
         """The LLVM IR of all kernels, with the user's lines as comments."""
         return text(self.graph, self.boundary.unknowns)
+
+    def c_function(self) -> Callable[[Interface], Entry]:
+        """Makes a C function of the kernel that the program is."""
+        from .c_entry import entry_maker  # loaded at its first use
+
+        return entry_maker(self.graph, self.boundary)

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 from graphcore.ir import Graph, Node, Shape, Size, TensorType
-from graphcore.ir.sizes import count, lower_bound, unknowns
+from graphcore.ir.sizes import count, unknowns
 
 from . import entrance
 from .addressing import BYTES, Buffer, Index
@@ -22,6 +22,7 @@ from .entrance import Address, Constant, Growing, Slot
 from .failures import Failures, Machine
 from .machine import Stages
 from .places import At, Places, counted, is_register, position
+from .size_code import size_code
 from .widths import width_of
 
 Homes = dict[Node, list[Buffer]]
@@ -102,34 +103,7 @@ class Shared:
 
     def size(self, size: Size) -> Value:
         """A size as a value."""
-        if isinstance(size, int):
-            return integer(size)
-        b, total = self.b, integer(0)
-        for monomial, coefficient in size.terms:
-            term = integer(coefficient)
-            for atom, power in monomial:
-                for _ in range(power):
-                    term = b.mul(term, self._atom(atom))
-            total = b.add(total, term)
-        return total
-
-    def _atom(self, atom: Any) -> Value:
-        if not atom.operands:
-            return self.sizes[atom.name]
-        b = self.b
-        x, y = map(self.size, atom.operands)
-        if atom.name in ("min", "max"):
-            return b.call(f"s{atom.name}", x, y)
-        if (lower_bound(atom.operands[1]) or 0) < 1:  # a size that is 0 is refused before the call
-            y = b.select(b.op("icmp eq", y, integer(0)), integer(1), y)
-        # As in Python, (-1) % n is n - 1 and (-1) // n is -1; LLVM rounds towards 0.
-        rest = b.op("srem", x, y)
-        odd = b.op("icmp ne", rest, integer(0))
-        below = b.both(odd, b.op("icmp slt", b.op("xor", rest, y), integer(0)))
-        if atom.name == "%":
-            return b.select(below, b.op("add", rest, y), rest)
-        quotient = b.op("sdiv", x, y)
-        return b.select(below, b.op("sub", quotient, integer(1)), quotient)
+        return size_code(self.b, size, self.sizes)
 
     def count(self, shape: Shape) -> Value:
         """How many places a shape has."""
