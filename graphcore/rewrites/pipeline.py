@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import cache, partial, wraps
@@ -390,18 +390,18 @@ def every_pass(passes: Iterable[Pass | Repeat]) -> Iterator[Pass]:
 
 def run(graph: Graph, passes: Passes, before: Sequence[Stage] = ()) -> list[Stage]:
     """The stages of a compilation, those `before` and one for each pass that is applied now."""
-    found = [*before]
+    found = {stage.name: stage for stage in before}
     trace = graph.trace or Trace(graph.lines())
     with tracing(trace):
         follow(graph, passes, trace, found)
     trace.forget()
-    return found
+    return [*found.values()]
 
 
 def follow(
-    graph: Graph, passes: Iterable[Pass | Repeat], trace: Trace, found: list[Stage]
+    graph: Graph, passes: Iterable[Pass | Repeat], trace: Trace, found: dict[str, Stage]
 ) -> Graph:
-    """The graph after passes in turn; each adds its stage to `found`."""
+    """The graph after passes in turn; each enters its stage in `found`, by its name."""
     for step in passes:
         if isinstance(step, Repeat):
             graph = repeat_passes(graph, step, trace, found)
@@ -411,23 +411,24 @@ def follow(
         graph = step.change(graph)
         if graph is not before:
             graph.trace = trace
-        if graph is not before or not found or found[-1].contract is not step.contract:
+        last = next(reversed(found.values()), None)
+        if graph is not before or last is None or last.contract is not step.contract:
             step.contract.check(graph, step.name)
         seconds = time.perf_counter() - start
         name = stage_name(step.name, found)
         new = trace.records[records:]
-        found.append(Stage(name, graph, new, seconds, step.change, step.contract))
+        found[name] = Stage(name, graph, new, seconds, step.change, step.contract)
     return graph
 
 
-def stage_name(name: str, found: Iterable[Stage]) -> str:
+def stage_name(name: str, found: Container[str]) -> str:
     """The name of a stage: that of its pass, numbered from the second time on."""
-    names = [stage.name for stage in found]
-    numbers = (f"{name} {i}" for i in count(2))
-    return name if name not in names else next(new for new in numbers if new not in names)
+    if name not in found:
+        return name
+    return next(new for i in count(2) if (new := f"{name} {i}") not in found)
 
 
-def repeat_passes(graph: Graph, repeat: Repeat, trace: Trace, found: list[Stage]) -> Graph:
+def repeat_passes(graph: Graph, repeat: Repeat, trace: Trace, found: dict[str, Stage]) -> Graph:
     """The graph after the passes, which are repeated until it stays the same."""
     for _ in range(repeat.at_most):
         before, records = graph, len(trace.records)
