@@ -17,6 +17,7 @@ from graphcore.ops.special import log1mexp, sigmoid, softplus
 from .engine import RuleSet
 from .pattern import P, variables
 from .plain import cast, equals, nonzero, where
+from .powers import POWERS
 
 (x,) = variables("x")
 
@@ -52,11 +53,15 @@ def sign_of_exponential(x: Node) -> Node:
 
 @stabilise.on(e.power, under=[e.exp])
 def power_of_exponential(node: Node) -> Node | None:
-    """exp(x) ** n = exp(n x), for n by which x is multiplied without rounding: powers of two"""
+    """exp(x) ** n = exp(n x), for n by which x is multiplied without rounding: powers of two
+
+    Where products make the power, they are quicker than another exponential.
+    """
     base, n = node.inputs
     if base.op is not e.exp or n.op is not leaf.full or not is_real(node):
         return None
-    if not is_power_of_two(n.attrs["value"].array):
+    value = n.attrs["value"].array
+    if value.item() in POWERS or not is_power_of_two(value):
         return None
     return e.exp(n * base.inputs[0])
 

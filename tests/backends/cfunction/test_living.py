@@ -169,6 +169,7 @@ n = gc.tensor("n", {}, dtype="int64")
 last = gc.fori_loop(0, n, lambda i, s: gc.sin(s) + 1, 0.5)
 f = gc.compile([n], last, native=True)
 c, found, steps = f.cfunc("int f(int64_t n, double *y)"), ctypes.c_double(), 2 * 10**7
+signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background a shell ignores it
 threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
 try:
     c.ctypes(steps, found)
