@@ -197,7 +197,7 @@ def interface_of(
     names: Names, declaration: str | None, success: int, sizes: Mapping[str, Any]
 ) -> Interface:
     """The interface of a program that a declaration asks for, or one of our own."""
-    if not isinstance(success, int):
+    if not isinstance(success, int) or isinstance(success, bool) or abs(success) >= 2**31:
         raise refuse(f"success={success!r:.60} is no status", cure="give an integer, such as 1")
     fixed, checks = fixed_sizes(names, sizes)
     asked = names.declaration(fixed) if declaration is None else parse(declaration)

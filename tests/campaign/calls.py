@@ -110,6 +110,7 @@ MORE: tuple[Callable[[], Any], ...] = (
     lambda: gc.compile([X], X).debug_print("named", file=io.StringIO()),
     lambda: gc.compile([X], X).to_html(os.devnull),
     lambda: gc.compile([X], X).export(os.devnull),
+    lambda: gc.compile([X], gc.sin(X), native=True).cfunc(None, success=1, row=3),
     lambda: gc.debug_print(gc.compile([X], X), "named", limit=5, width=80, file=io.StringIO()),
     lambda: X[{"row": 0}],
     lambda: X.at[{"row": 0}].get(),
