@@ -1,0 +1,228 @@
+"""Rules along axes: reductions, softmax, running sums, order, distinct values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+import graphcore as gc
+from graphcore import special
+from graphcore.frontend.core.base import Tensor
+
+from .rules import Apply, Unsaid, lifted, names_of, rule
+from .scalars import SCALARS, SIZES, truth
+from .shapes import reshaped
+from .values import (
+    Value,
+    axes,
+    axis,
+    full,
+    is_known,
+    is_sizes,
+    known,
+    lift,
+    moved,
+    number,
+    numbers,
+    renamed,
+    without,
+)
+
+REDUCTIONS: dict[str, Callable[..., Tensor]] = {
+    "AND": lambda x, dims: all_of(x, dims, gc.all),
+    "Add": gc.sum,
+    "Maximum": gc.max,
+    "Minimum": gc.min,
+    "Mul": gc.prod,
+    "MulWithoutZeros": lambda x, dims: gc.prod(gc.where(gc.equal(x, 0), 1, x), dims),
+    "OR": lambda x, dims: all_of(x, dims, gc.any),
+    "ScalarMaximum": gc.max,
+    "ScalarMinimum": gc.min,
+    "XOR": lambda x, dims: gc.equal(gc.sum(x, dims) % 2, 1),
+}
+"""The reduction by each scalar op."""
+
+
+def all_of(x: Tensor, dims: Sequence[str], reduction: Callable[..., Tensor]) -> Tensor:
+    """A reduction of bools."""
+    if x.dtype != bool:
+        raise Unsaid("a reduction by the bits of integers has no counterpart", "compare with 0")
+    return reduction(x, dims)
+
+
+@rule("CAReduce", "ScalarCAReduce")
+def reduced(node: Apply, x: Value) -> Value:
+    """A reduction over axes."""
+    op, type, out = node.op, node.inputs[0].type, node.outputs[0].type
+    name = names_of(op.scalar_op)[0]
+    over = range(type.ndim) if op.axis is None else [i % type.ndim for i in op.axis]
+    if is_sizes(x) and name in SIZES:
+        assert isinstance(x, np.ndarray)
+        first, *rest = x.flat if len(over) == x.ndim else [None]
+        if first is not None:
+            return known(reduce(SIZES[name], rest, first))
+    made = lift(x, type)
+    if name in ("Add", "Mul", "MulWithoutZeros"):
+        made = gc.astype(made, op.acc_dtype or out.dtype if made.dtype.kind in "biu" else out.dtype)
+    dims = [axis(i) for i in over if axis(i) in made.dims]
+    if name == "MulWithoutZeros" or dims:
+        made = REDUCTIONS[name](made, dims)
+    if getattr(op, "initial", None) is not None:
+        made = SCALARS[name](made, gc.constant(np.asarray(op.initial, made.dtype)))
+    return without(made, over, type.ndim)
+
+
+def axes_of(node: Apply) -> list[int]:
+    """The axes that an op works along: one, several, or None for all."""
+    given, n = node.op.axis, node.inputs[0].type.ndim
+    some = range(n) if given is None else [given] if isinstance(given, int) else given
+    return [i % n for i in some]
+
+
+def along(name: str, function: Callable[[Tensor, list[str]], Tensor]) -> None:
+    """Registers a function of a tensor and dims that keeps them."""
+
+    @rule(name)
+    def made(node: Apply, x: Value) -> Value:
+        over = axes_of(node)
+        return function(full(x, node.inputs[0].type, over), [axis(i) for i in over])
+
+
+along("Softmax", special.softmax)
+along("LogSoftmax", special.log_softmax)
+
+
+@rule("LogSumExp")
+def logsumexp(node: Apply, x: Value) -> Value:
+    """`log(sum(exp(x)))` over axes."""
+    over, type = axes_of(node), node.inputs[0].type
+    made = special.logsumexp(full(x, type, over), [axis(i) for i in over])
+    return made if getattr(node.op, "keepdims", False) else without(made, over, type.ndim)
+
+
+@rule("LogAddExp")
+@lifted
+def logaddexp(node: Apply, *xs: Tensor) -> Value:
+    """`log(exp(x) + exp(y))`."""
+    return reduce(gc.logaddexp, xs)
+
+
+@rule("XLogY")
+@lifted
+def xlogy(node: Apply, x: Tensor, y: Tensor) -> Value:
+    """`x log(y)`, 0 where x is 0."""
+    return special.xlogy(x, y)
+
+
+@rule("XLog1PY")
+@lifted
+def xlog1py(node: Apply, x: Tensor, y: Tensor) -> Value:
+    """`x log(1 + y)`, 0 where x is 0."""
+    return special.xlog1py(x, y)
+
+
+@rule("Argmax")
+def argmax(node: Apply, x: Value) -> Value:
+    """The first position of the largest value, row-major where there are several axes."""
+    type, over = node.inputs[0].type, axes_of(node)
+    made = full(x, type, over)
+    dims = [axis(i) for i in over]
+    flat = made.stack({"flat": dims}) if len(dims) != 1 else renamed(made, {dims[0]: "flat"})
+    return without(gc.argmax(flat, "flat"), over, type.ndim)
+
+
+@rule("CumOp")
+def running(node: Apply, x: Value) -> Value:
+    """Running sums or products."""
+    type = node.inputs[0].type
+    function = {"add": gc.cumsum, "mul": gc.cumprod}[node.op.mode]
+    if node.op.axis is None:
+        return function(lift(reshaped(x, type, [-1]), node.outputs[0].type), axis(0))
+    return function(full(x, type, [node.op.axis]), axis(node.op.axis))
+
+
+@rule("SortOp", "ArgSortOp")
+def ordered(node: Apply, x: Value, at: Value) -> Value:
+    """Values in ascending order, or their positions."""
+    i = int(number(at, "the axis")) % node.inputs[0].type.ndim
+    function = gc.sort if "SortOp" in names_of(node.op) else gc.argsort
+    return function(full(x, node.inputs[0].type, [i]), axis(i))
+
+
+@rule("SearchsortedOp")
+def searchsorted(node: Apply, x: Value, values: Value, *sorter: Value) -> Value:
+    """Positions in a sorted vector."""
+    row, n = full(x, node.inputs[0].type), node.inputs[1].type.ndim
+    if sorter:
+        row = row.isel({axis(0): lift(sorter[0], node.inputs[2].type)})
+    wanted = lift(values, node.inputs[1].type)
+    return gc.searchsorted(renamed(row, {axis(0): "sorted"}), wanted, "sorted", node.op.side)
+
+
+@rule("Unique")
+def unique(node: Apply, x: Value) -> Sequence[Value]:
+    """Distinct values, as many as the program finds."""
+    op, type = node.op, node.inputs[0].type
+    if op.axis is not None and type.ndim > 1:
+        raise Unsaid("distinct rows have no counterpart", "number the rows, and give the numbers")
+    made = full(x, type)
+    found = gc.unique_all(made, name="unique")
+    inverse = found.inverse.transpose(*axes(type.ndim)).stack({"flat": axes(type.ndim)})
+    wanted = [op.return_index, op.return_inverse, op.return_counts]
+    more = [y for y, keep in zip((found.indices, inverse, found.counts), wanted) if keep]
+    return [moved(y, [*y.dims]) for y in (found.values, *more)]
+
+
+@rule("Nonzero")
+def nonzero(node: Apply, x: Value) -> Sequence[Value]:
+    """The positions of nonzero elements along each axis, as many as the program finds."""
+    type = node.inputs[0].type
+    found = gc.nonzero(full(x, type), name="found")
+    return [moved(found[d], ["found"]) for d in axes(type.ndim)]
+
+
+@rule("Repeat")
+def repeated(node: Apply, x: Value, repeats: Value) -> Value:
+    """Elements along an axis, each as often as it says."""
+    i, type = node.op.axis, node.inputs[1].type
+    made = full(x, node.inputs[0].type, [i])
+    if is_known(repeats) and np.unique(np.asarray(repeats, object)).size == 1:
+        return gc.repeat(made, number(np.asarray(repeats).flat[0], "a number"), axis(i))
+    if type.ndim == 0:
+        return gc.repeat(made, number(repeats, "a number"), axis(i))
+    counts = moved(full(repeats, type), [0])
+    if type.shape[0] == 1:
+        return gc.repeat(made, number(counts.isel({axis(0): 0}), "a number"), axis(i))
+    return gc.repeat(made, renamed(counts, {axis(0): axis(i)}), axis(i))
+
+
+@rule("UnravelIndex")
+def unravelled(node: Apply, at: Value, sizes: Value) -> Sequence[Value]:
+    """Positions along each axis from row-major positions in all."""
+    shape = numbers(sizes, node.inputs[1].type, "a size")
+    rest, found = lift(at, node.inputs[0].type), list[Value]()
+    for size in (shape[::-1] if node.op.order == "C" else shape):
+        found.append(rest % size)
+        rest = rest // size
+    return found[::-1] if node.op.order == "C" else found
+
+
+@rule("RavelMultiIndex")
+def ravelled(node: Apply, *operands: Value) -> Value:
+    """Row-major positions from those along each axis, which are inside of it."""
+    *places, sizes = operands
+    shape = numbers(sizes, node.inputs[-1].type, "a size")
+    pairs: list[Any] = list(zip(places, node.inputs, shape))
+    total: Any = 0
+    for place, v, size in pairs if node.op.order == "C" else pairs[::-1]:
+        i = lift(place, v.type)
+        match node.op.mode:
+            case "wrap":
+                i = i % size
+            case "clip":
+                i = gc.minimum(gc.maximum(i, 0), size - 1)
+        total = total * size + i
+    return gc.astype(total, "int64")

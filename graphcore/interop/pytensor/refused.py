@@ -1,0 +1,28 @@
+"""Ops of PyTensor that have no counterpart here: why, and what to do."""
+
+REFUSED = {
+    "sparse": "sparse matrices have no counterpart",
+    "typed_list": "lists of tensors have no counterpart",
+    "Schur": "there is no Schur form",
+    "QZ": "there is no generalized Schur form",
+    "TRSYL": "there is no Schur form, which Sylvester's equation is solved by",
+    "RNGConsumerOp": "random numbers come from PyTensor",
+    "AbstractFunctionGraph": "a graph is not an op",
+    "PdbBreakpoint": "compiled programs do not stop for a debugger",
+    "ScipyWrapperOp": "it calls a solver of SciPy",
+}
+"""The reasons, by class name, or by the module whose ops have no counterpart."""
+
+CURES = {
+    "sparse": "write the matrix as a dense one, or sums over its elements by indices",
+    "typed_list": "stack the tensors along a new axis",
+    "Schur": "compute it outside, or in PyTensor's own modes",
+    "QZ": "compute it outside, or in PyTensor's own modes",
+    "TRSYL": "solve the Kronecker form: solve_discrete_lyapunov(..., method='direct')",
+    "RNGConsumerOp": 'compile with mode="GRAPHCORE", which draws by PyTensor, or give draws as input',
+    "AbstractFunctionGraph": "give its inputs and outputs",
+    "PdbBreakpoint": "leave it out, and look into the program with f.trace",
+    "ScipyWrapperOp": "compile with PyTensor's own modes",
+    "rule": 'give it a rule: @gc.interop.pytensor.rule("{name}"), a function of the node and tensors',
+}
+"""The cures; under "rule" that of an op which is not known at all."""

@@ -1,0 +1,163 @@
+"""What the variables of PyTensor are here: tensors whose axis i is the dim "d<i>", or known arrays.
+
+An axis whose type says size 1 has no dim, so what PyTensor broadcasts is aligned by name. A value
+that is known now is an array, of numbers or of sizes (which are objects): shapes are such.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+import graphcore as gc
+from graphcore.frontend.core.base import Tensor
+from graphcore.frontend.core.values_as_sizes import value_of
+from graphcore.frontend.shape.dims import with_size
+from graphcore.ir.names import Hidden, apart
+from graphcore.ir.sizes import Expression, Size, same
+
+Array: TypeAlias = np.ndarray[Any, Any]
+Value: TypeAlias = Tensor | Array | None
+Type: TypeAlias = Any
+"""A type of PyTensor: its `shape` has None where a size is open."""
+
+
+def axis(i: int) -> str:
+    """The dim of axis i."""
+    return f"d{i}"
+
+
+def axes(n: int, start: int = 0) -> list[str]:
+    """The dims of n axes in a row."""
+    return [axis(i) for i in range(start, start + n)]
+
+
+def is_known(x: object) -> bool:
+    """Whether a value is an array, known now."""
+    return isinstance(x, np.ndarray)
+
+
+def known(x: object) -> Array:
+    """Numbers and sizes as an array: of objects if one is a size."""
+    found = np.asarray(x)
+    if found.dtype == object and not any(isinstance(y, Expression) for y in found.flat):
+        return found.astype("int64")
+    return found
+
+
+def is_sizes(x: object) -> bool:
+    """Whether a value holds sizes of which the call gives some."""
+    return isinstance(x, np.ndarray) and x.dtype == object
+
+
+def dims_of(type: Type) -> dict[str, int | None]:
+    """The dims of a type of PyTensor: the axes whose size is not always 1, or names of its own."""
+    if hasattr(type, "dims"):
+        return dict(zip(type.dims, type.shape, strict=True))
+    return {axis(i): n for i, n in enumerate(getattr(type, "shape", ())) if n != 1}
+
+
+def lift(x: Value, type: Type) -> Tensor:
+    """A value of this type as a tensor."""
+    if isinstance(x, Tensor):
+        return x
+    assert x is not None
+    dtype, dims = np.dtype(type.dtype), dims_of(type)
+    if is_sizes(x):
+        numbers = [gc.astype(gc.constant(y), dtype) for y in x.flat]
+        if not x.ndim:
+            return numbers[0]
+        flat = gc.concat([y.expand_dims({"flat": 1}) for y in numbers], "flat")
+        shape = {axis(i): n for i, n in enumerate(x.shape)}
+        return fit(flat.unstack({"flat": shape}), type)
+    values = np.asarray(x, dtype)
+    shape = getattr(type, "shape", ())
+    if not hasattr(type, "dims"):
+        values = values.reshape([n for n, wanted in zip(values.shape, shape) if wanted != 1])
+    first = values.flat[:1]
+    if values.size > 1 and values.tobytes() == first.tobytes() * values.size:
+        return gc.full(dict(zip(dims, values.shape, strict=True)), gc.constant(first[0]))
+    return gc.constant(values, tuple(dims))
+
+
+def fit(x: Tensor, type: Type) -> Tensor:
+    """A tensor with just the dims and the dtype of its type; dims that are batch stay."""
+    if not hasattr(type, "dims"):
+        for i, n in enumerate(getattr(type, "shape", ())):
+            if n == 1 and axis(i) in x.dims:
+                x = single(x, axis(i))
+            elif n != 1 and axis(i) not in x.dims:
+                x = x.expand_dims({axis(i): 1 if n is None else n})
+    return gc.astype(x, type.dtype)
+
+
+def single(x: Tensor, dim: str) -> Tensor:
+    """`x` without a dim that must have size 1."""
+    return Tensor(with_size(x.node, dim, 1)).isel({dim: 0})
+
+
+def full(x: Value, type: Type, only: Iterable[int] | None = None) -> Tensor:
+    """`x` with a dim for each axis, or for each of some: where the type says 1, of size 1."""
+    made = lift(x, type)
+    wanted = [axis(i) for i in (range(type.ndim) if only is None else only)]
+    missing = {dim: 1 for dim in wanted if dim not in made.dims}
+    return made.expand_dims(missing) if missing else made
+
+
+def renamed(x: Tensor, names: Mapping[str, str]) -> Tensor:
+    """`x` with other names for those of some dims that it has."""
+    new = {old: name for old, name in names.items() if old in x.dims and old != name}
+    return x.rename(new) if new else x
+
+
+def moved(x: Tensor, order: Sequence[str | int]) -> Tensor:
+    """`x` with the axes that stood at these places, or had these dims, as axes 0, 1, ..."""
+    places = [axis(old) if isinstance(old, int) else old for old in order]
+    return renamed(x, {old: axis(new) for new, old in enumerate(places)})
+
+
+def without(x: Tensor, gone: Iterable[int], n: int) -> Tensor:
+    """`x` of n axes, some of which are gone, with the rest as axes 0, 1, ..."""
+    left = set(gone)
+    return moved(x, [i for i in range(n) if i not in left])
+
+
+def new_names(texts: Iterable[str], *xs: Value) -> list[str]:
+    """Hidden names that none of these values has as a dim."""
+    taken: list[str] = [dim for x in xs if isinstance(x, Tensor) for dim in x.dims]
+    found: list[str] = []
+    for text in texts:
+        found.append(apart(Hidden(text), [*taken, *found]))
+    return found
+
+
+def number(x: Value, what: str) -> Size:
+    """An integer or size; one that is an input is given by the call, others the program finds."""
+    if isinstance(x, Tensor):
+        return value_of(what, gc.astype(x, "int64"))
+    item = np.asarray(x)[()]
+    return item if isinstance(item, Expression) else int(item)
+
+
+def numbers(x: Value, type: Type, what: str) -> list[Size]:
+    """The integers or sizes of a vector, whose length is known."""
+    if isinstance(x, Tensor):
+        n = type.shape[0]
+        if n == 1:
+            return [number(x, what)]
+        n = x.sizes[axis(0)] if n is None else n
+        return [number(x.isel({axis(0): k}), what) for k in range(int(n))]
+    return [number(y, what) for y in np.atleast_1d(np.asarray(x))]
+
+
+def size_along(x: Tensor, i: int) -> Size:
+    """The size of axis i."""
+    size: Size = x.sizes[axis(i)] if axis(i) in x.dims else 1
+    return size
+
+
+def have_size(x: Tensor, dim: str, size: Size) -> Tensor:
+    """`x` with the requirement that a dim has this size."""
+    return x if same(x.sizes[dim], size) is True else Tensor(with_size(x.node, dim, size))
