@@ -9,7 +9,7 @@ import numpy as np
 
 import graphcore as gc
 from graphcore.frontend.core.base import Tensor
-from graphcore.ir.sizes import Expression, Size, lower_bound, upper_bound
+from graphcore.ir.sizes import Expression, Size, upper_bound
 
 from .rules import Apply, lifted, rule
 from .values import (
@@ -20,6 +20,7 @@ from .values import (
     full,
     is_known,
     is_sizes,
+    is_natural,
     known,
     lift,
     moved,
@@ -67,8 +68,14 @@ def indexed(node: Apply, x: Tensor, type: Type, operands: Sequence[Value]) -> In
     else:  # PyTensor 2: all are indices
         pairs = [*zip(operands, inputs)]
     pairs = [arrays for pair in pairs for arrays in positions_of_mask(pair)]
-    wide = max([v.type.ndim for k, v in (p for p in pairs if isinstance(p, tuple))
-                if hasattr(v.type, "ndim")], default=0)
+    wide = max(
+        [
+            v.type.ndim
+            for k, v in (p for p in pairs if isinstance(p, tuple))
+            if hasattr(v.type, "ndim")
+        ],
+        default=0,
+    )
     picked = new_names([f"at {i}" for i in range(wide)], x, *operands)
     by: dict[str, Any] = {}
     order: list[str | None] = []
@@ -112,7 +119,7 @@ def positions_of_mask(pair: Any) -> list[Any]:
 class Vector(NamedTuple):
     """The type of positions that a mask gives."""
 
-    shape: tuple[None] = (None,)
+    shape: tuple[None, ...] = (None,)
     ndim: int = 1
     dtype: str = "int64"
 
@@ -123,7 +130,7 @@ class Typed(NamedTuple):
     type: Vector
 
 
-POSITIONS = Vector()
+POSITIONS, INTEGER = Vector(), Vector((), 0)
 
 
 def position(k: Value, v: Any, picked: Sequence[str]) -> Any:
@@ -157,27 +164,27 @@ def in_numpys_order(order: Sequence[str | None], picked: Sequence[str]) -> list[
 
 
 def slice_of(x: Tensor, dim: str, given: slice) -> slice:
-    """A slice of numbers and sizes; the ends of PyTensor count from the end where negative."""
+    """A slice of numbers and sizes; ends count from the end of `x` where they are negative."""
     size: Size = x.sizes[dim] if dim in x.dims else 1
-    start, stop, step = (None if k is None or k[0] is None else bound(k) for k in bounds_of(given))
-    return slice(counted(start, size), counted(stop, size), None if step == 1 else step)
+    start, stop, step = (None if pair is None else pair[0] for pair in bounds_of(given))
+    by = 1 if step is None else number(step, "the step of a slice")
+    back = isinstance(by, int) and by < 0
+    return slice(end(start, size, back), end(stop, size, back), None if by == 1 else by)
 
 
-def bound(pair: tuple[Value, Any]) -> Size:
-    """An end or step of a slice."""
-    return number(pair[0], "an end of a slice")
-
-
-def counted(end: Size | None, size: Size) -> Size | None:
-    """An end of a slice that only the call gives, counted from the start."""
-    if not isinstance(end, Expression) or (lower_bound(end) or -1) >= 0:
-        return end
-    if lower_bound(end) == 0:
-        return end
-    if (highest := upper_bound(end)) is not None and highest < 0:
-        return size + end
-    wanted = gc.constant(end)
-    return number(gc.where(wanted < 0, wanted + size, wanted), "an end of a slice")
+def end(x: Value, size: Size, back: bool) -> Size | None:
+    """An end of a slice; one that only the call gives counts from the start."""
+    if x is None:
+        return None
+    if is_known(x):
+        at = number(x, "an end of a slice")
+        if not isinstance(at, Expression) or is_natural(at) or at is size - 1:
+            return at  # size - 1 is negative where there is nothing to select
+        if (highest := upper_bound(at)) is not None and highest < 0:
+            return size + at
+    wanted, least = gc.astype(lift(x, INTEGER), "int64"), -1 if back else 0
+    counted = gc.maximum(gc.where(wanted < 0, wanted + size, wanted), least)
+    return number(counted - least, "an end of a slice") + least
 
 
 def picked_region(node: Apply, x: Value, operands: Sequence[Value]) -> tuple[Tensor, Indexed]:
@@ -208,6 +215,7 @@ def updated(node: Apply, x: Value, y: Value, *operands: Value) -> Value:
     shift = len(found.dims) - type.ndim
     names = {axis(i): found.dims[shift + i] for i in range(type.ndim)}
     new = renamed(gc.astype(lift(y, type), made.dtype), names)
+    made = with_batch(made, [new, *found.by.values()], found.dims)
     key: Any = found.by
     if found.mask is not None and found.dims[0] not in new.dims:
         key = found.mask
@@ -223,20 +231,16 @@ def updated(node: Apply, x: Value, y: Value, *operands: Value) -> Value:
     return region.add(new)
 
 
-@rule("Choose")
-def choose(node: Apply, at: Value, *choices: Value) -> Value:
-    """For each element the one of several tensors that a number says."""
-    wanted = lift(at, node.inputs[0].type)
-    n = len(choices)
-    match node.op.mode:
-        case "wrap":
-            wanted = wanted % n
-        case "clip":
-            wanted = gc.minimum(gc.maximum(wanted, 0), n - 1)
-    tensors = [lift(x, v.type) for x, v in zip(choices, node.inputs[1:])]
-    every = gc.broadcast(*tensors)
-    table = gc.concat([x.expand_dims({"choice": 1}) for x in every], "choice")
-    return gc.take_along(table, wanted, "choice")
+def with_batch(x: Tensor, others: Sequence[Any], picked: Sequence[str]) -> Tensor:
+    """`x` repeated along the dims of a batch that only what is put there has."""
+    extra = {
+        dim: size
+        for other in others
+        if isinstance(other, Tensor)
+        for dim, size in other.sizes.items()
+        if dim not in x.dims and dim not in picked
+    }
+    return gc.full(extra, x) if extra else x
 
 
 @rule("PermuteRowElements")

@@ -9,11 +9,24 @@ import numpy as np
 
 import graphcore as gc
 from graphcore.frontend.core.base import Tensor
-from graphcore.ir.sizes import Size, lower_bound, same
+from graphcore.ir.sizes import Size, same
 
 from .rules import Apply, rule, translate
 from .scalars import truth
-from .values import Type, Value, axis, fit, full, have_size, is_known, lift, new_names, number, renamed
+from .values import (
+    Type,
+    Value,
+    axis,
+    fit,
+    full,
+    have_size,
+    is_natural,
+    is_known,
+    lift,
+    new_names,
+    number,
+    renamed,
+)
 
 
 @rule("OpFromGraph")
@@ -79,7 +92,9 @@ class Loop:
             "untraced": self.untraced,
         }
 
-    def step(self, i: Tensor, carry: Any, elements: Sequence[Tensor]) -> tuple[Any, list[Tensor], Any]:
+    def step(
+        self, i: Tensor, carry: Any, elements: Sequence[Tensor]
+    ) -> tuple[Any, list[Tensor], Any]:
         """The new carry of a step, what it records, and whether it is the last one."""
         info, op, inner = self.info, self.op, self.op.fgraph
         args: list[Value] = [*elements]
@@ -88,7 +103,9 @@ class Loop:
         for past, taps in zip(carry["pasts"], info.mit_sot_in_slices):
             args += [past[len(past) + tap] for tap in taps]
         args += [*carry["last"], *carry["untraced"], *self.others]
-        fitted = [fit(x, v.type) if isinstance(x, Tensor) else x for x, v in zip(args, inner.inputs)]
+        fitted = [
+            fit(x, v.type) if isinstance(x, Tensor) else x for x, v in zip(args, inner.inputs)
+        ]
         made = translate(inner, fitted)
         ys = [fit(lift(y, v.type), v.type) for y, v in zip(made, inner.outputs)]
         pasts, last = op.inner_mitsot_outs(ys), op.inner_sitsot_outs(ys)
@@ -102,7 +119,11 @@ class Loop:
             "last": list(last),
             "untraced": list(op.inner_untraced_sit_sot_outs(ys)),
         }
-        return new, [*pasts, *last, *op.inner_nitsot_outs(ys)], truth(ys[-1]) if info.as_while else None
+        return (
+            new,
+            [*pasts, *last, *op.inner_nitsot_outs(ys)],
+            truth(ys[-1]) if info.as_while else None,
+        )
 
     def run(self) -> tuple[Any, list[Tensor], Size]:
         """The last carry, the records of all steps, and how many steps were made."""
@@ -110,7 +131,10 @@ class Loop:
         if not self.info.as_while:
             last, ys = gc.scan(
                 lambda carry, x: self.step(x[0], carry, x[1])[:2],
-                self.start(), each, self.time, self.steps,
+                self.start(),
+                each,
+                self.time,
+                self.steps,
             )
             return last, ys, self.steps
         return self.until_done(each)
@@ -151,10 +175,10 @@ class Loop:
         gap = full_size - size
         if same(full_size, size) is True:
             return y
-        if (lower_bound(gap) or -1) > 0 and not early:
+        if is_natural(gap) and not early:
             return y.isel({self.time: slice(gap, full_size)})
-        if (lower_bound(-gap) or -1) > 0 and not early:
-            return gc.pad(y, {self.time: (0, -gap)})
+        if is_natural(-gap) and not early:
+            return gc.pad(y, {self.time: (0, -gap)}, constant_values=0)
         return y if early else have_size(y, self.time, size)
 
 

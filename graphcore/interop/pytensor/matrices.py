@@ -11,7 +11,7 @@ import graphcore as gc
 from graphcore.frontend.core.base import Tensor
 
 from .rules import Apply, Unsaid, apply, lifted, rule
-from .values import Value, axes, axis, full, is_known, lift, moved, new_names, number, renamed
+from .values import Value, axes, axis, full, is_known, lift, new_names, number, numbers, renamed
 
 ROW, COL = axis(0), axis(1)
 M = (ROW, COL)
@@ -25,14 +25,15 @@ def blockwise(node: Apply, *operands: Value) -> Sequence[Value]:
     core = op._create_dummy_core_node(node.inputs)
     names = new_names([f"batch {i}" for i in range(n)], *operands)
     batch = {axis(i): name for i, name in enumerate(names)}
-    inner = [
-        core_operand(x, v.type, n, batch) for x, v in zip(operands, node.inputs, strict=True)
-    ]
+    inner = [core_operand(x, v.type, n, batch) for x, v in zip(operands, node.inputs, strict=True)]
     outer = dict(zip(names, axes(n), strict=True))
+    sizes = {dim: k for x in inner if isinstance(x, Tensor) for dim, k in x.sizes.items()}
     found: list[Value] = []
     for y, v in zip(apply(core, inner), core.outputs, strict=True):
+        made = lift(y, v.type)
+        alike = {dim: sizes[dim] for dim in names if dim in sizes and dim not in made.dims}
         core_dims = {axis(i): axis(n + i) for i in range(v.type.ndim)}
-        found.append(renamed(lift(y, v.type), core_dims | outer))
+        found.append(renamed(gc.full(alike, made) if alike else made, core_dims | outer))
     return found
 
 
@@ -70,7 +71,7 @@ def batched_dot(node: Apply, x: Tensor, y: Tensor) -> Value:
 
 
 def solved(name: str, solve: Callable[[Any, Tensor, Tensor], Tensor]) -> None:
-    """Registers a solver of `a x = b`: `x` has the dim of the rows of `a` for that of its columns."""
+    """Registers a solver of `a x = b`, where a has the dims "row" and "col", and b "row"."""
 
     @rule(name)
     def made(node: Apply, a: Value, b: Value) -> Value:
@@ -91,8 +92,8 @@ def read(op: Any, a: Tensor) -> Tensor:
     if getattr(op, "assume_a", "gen") not in ("sym", "her", "pos"):
         return a
     part = gc.tril if op.lower else gc.triu
-    half = part(a, dims=("row", "col"))
-    other = part(a, -1 if op.lower else 1, dims=("row", "col")).rename(row="col", col="row")
+    half = part(a)
+    other = part(a, k=-1 if op.lower else 1).rename(row="col", col="row")
     return half + (gc.conj(other) if a.dtype.kind == "c" else other)
 
 
@@ -103,14 +104,14 @@ def triangular(op: Any, a: Tensor, b: Tensor) -> Tensor:
     try:
         return gc.linalg.solve_triangular(a, b, **own)
     except gc.GraphError:  # the other triangle is known to be the one that is not zero
-        return gc.linalg.solve_triangular(part(a * 1, dims=("row", "col")), b, **own)
+        return gc.linalg.solve_triangular(part(a * 1), b, **own)
 
 
 def from_factor(a: Tensor, b: Tensor, lower: bool) -> Tensor:
     """The solution of `l l^H x = b`, where l is a factor, or its conjugate transposed."""
     if not lower:
         a = gc.conj(a).rename(row="col", col="row")
-    half = gc.linalg.solve_triangular(a, b, lower=True, check=False).rename(col="row")
+    half = gc.linalg.solve_triangular(a, b, lower=True, check=False)
     return gc.linalg.solve_triangular(gc.conj(a), half, ("col", "row"), check=False)
 
 
@@ -172,7 +173,7 @@ def factors_lu(op: Any, x: Tensor) -> list[Value]:
 def packed_lu(op: Any, x: Tensor) -> list[Value]:
     """L and U in one matrix, and LAPACK's pivots: the row that each row is swapped with."""
     permutation, lower, upper = gc.linalg.lu(x, M, new="pivot")
-    both = gc.tril(lower.rename(pivot=COL), -1, dims=M) + upper.rename(pivot=ROW)
+    both = gc.tril(lower.rename(pivot=COL), M, k=-1) + upper.rename(pivot=ROW)
     rows = gc.arange(x.sizes[ROW], dim="row")
 
     def swap(order: Tensor, step: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
@@ -221,8 +222,10 @@ def is_lower(op: Any) -> bool:
 def eigen_hermitian(node: Apply, x: Value, *metric: Value) -> Sequence[Value]:
     """Eigenvalues, and eigenvectors, of a Hermitian matrix."""
     if metric:
-        raise Unsaid("generalized eigenvalues have no counterpart",
-                     "factor the second matrix, and transform the first by the factor")
+        raise Unsaid(
+            "generalized eigenvalues have no counterpart",
+            "factor the second matrix, and transform the first by the factor",
+        )
     matrix, lower = full(x, node.inputs[0].type), is_lower(node.op)
     if len(node.outputs) == 1:
         return [gc.linalg.eigvalsh(matrix, M, lower=lower, new="eigen").rename(eigen=ROW)]
@@ -252,11 +255,19 @@ def block_diagonal(node: Apply, *xs: Value) -> Value:
 @rule("Convolve1d", "Convolve2d")
 def convolved(node: Apply, x: Value, y: Value, whole: Value) -> Value:
     """A convolution, whole or where both overlap fully."""
-    if not is_known(whole):
-        raise Unsaid("the mode of a convolution is known only at the call", "give full_mode")
-    mode = "full" if np.asarray(whole) else "valid"
     a, b = (full(z, v.type) for z, v in zip((x, y), node.inputs))
-    return gc.signal.convolve(a, b, axes(node.op.ndim), mode)
+    dims = axes(node.op.ndim)
+    if is_known(whole):
+        return gc.signal.convolve(a, b, dims, "full" if np.asarray(whole) else "valid")
+    is_full = lift(whole, node.inputs[2].type)
+    made = gc.signal.convolve(a, b, dims, "full")
+    for dim in dims:  # the sizes say which it is, and where both overlap fully
+        n, m = gc.constant(a.sizes[dim]), gc.constant(b.sizes[dim])
+        start = gc.where(is_full, 0, gc.minimum(n, m) - 1)
+        stop = gc.where(is_full, n + m - 1, gc.maximum(n, m))
+        ends = number(start, "where both overlap"), number(stop, "where both overlap")
+        made = made.isel({dim: slice(*ends)})
+    return made
 
 
 def spectrum(y: Tensor, n: int) -> Tensor:
@@ -268,20 +279,16 @@ def spectrum(y: Tensor, n: int) -> Tensor:
 @rule("RFFTOp")
 def rfft(node: Apply, x: Value, sizes: Value) -> Value:
     """The Fourier transform along all axes but the first."""
-    from .values import numbers
-
     n = node.inputs[0].type.ndim
     lengths = dict(zip(axes(n - 1, 1), numbers(sizes, node.inputs[1].type, "a length")))
-    return spectrum(gc.fft.rfftn(full(x, node.inputs[0].type), [*lengths], [*lengths.values()]), n)
+    return spectrum(gc.fft.rfftn(full(x, node.inputs[0].type), [*lengths], lengths), n)
 
 
 @rule("IRFFTOp")
 def irfft(node: Apply, x: Value, sizes: Value) -> Value:
     """The inverse transform along all axes but the first, without its factor 1/n."""
-    from .values import numbers
-
     n = node.inputs[0].type.ndim - 1
     lengths = dict(zip(axes(n - 1, 1), numbers(sizes, node.inputs[1].type, "a length")))
     parts = full(x, node.inputs[0].type)
     whole = parts.isel({axis(n): 0}) + 1j * parts.isel({axis(n): 1})
-    return gc.fft.irfftn(whole, [*lengths], [*lengths.values()], norm="forward")
+    return gc.fft.irfftn(whole, [*lengths], lengths, norm="forward")

@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pytensor.compile.mode import optdb
+from pytensor.compile.sharedvalue import SharedVariable
+from pytensor.graph.fg import FunctionGraph
+from pytensor.graph.rewriting.db import RewriteDatabaseQuery
+from pytensor.graph.traversal import graph_inputs
+
 import graphcore as gc
 from graphcore.frontend.core.base import Tensor
 
 from .rules import translate
-from .values import Value, axes, axis, fit, full, lift
+from .values import Value, axes, fit, full, lift
 
 REWRITES = ("canonicalize", "stabilize")
 """What PyTensor does before: the raw graph may lose digits, as in cholesky(L Lᵀ)."""
@@ -52,12 +58,9 @@ def from_pytensor(
 
 def graph_of(inputs: list[Any], outputs: list[Any]) -> tuple[Any, list[Any]]:
     """A graph that may be rewritten, and the shared variables that are its last inputs."""
-    from pytensor.compile.sharedvalue import SharedVariable
-    from pytensor.graph.fg import FunctionGraph
-    from pytensor.graph.traversal import graph_inputs
-
     shared = [
-        v for v in graph_inputs(outputs, inputs)
+        v
+        for v in graph_inputs(outputs, inputs)
         if isinstance(v, SharedVariable) and v not in inputs
     ]
     return FunctionGraph([*inputs, *shared], outputs, clone=True), shared
@@ -65,9 +68,6 @@ def graph_of(inputs: list[Any], outputs: list[Any]) -> tuple[Any, list[Any]]:
 
 def rewritten(fgraph: Any) -> None:
     """Rewrites a graph by PyTensor's rules that make it stable."""
-    from pytensor.compile.mode import optdb
-    from pytensor.graph.rewriting.db import RewriteDatabaseQuery
-
     optdb.query(RewriteDatabaseQuery(include=REWRITES)).rewrite(fgraph)
 
 

@@ -13,7 +13,7 @@ from graphcore import special
 from graphcore.frontend.core.base import Tensor
 
 from .rules import Apply, Unsaid, lifted, names_of, rule
-from .scalars import SCALARS, SIZES, truth
+from .scalars import SIZES
 from .shapes import reshaped
 from .values import (
     Value,
@@ -68,11 +68,19 @@ def reduced(node: Apply, x: Value) -> Value:
     if name in ("Add", "Mul", "MulWithoutZeros"):
         made = gc.astype(made, op.acc_dtype or out.dtype if made.dtype.kind in "biu" else out.dtype)
     dims = [axis(i) for i in over if axis(i) in made.dims]
+    if getattr(op, "initial", False) is True:  # nothing has an extreme: that of one more element
+        made = gc.pad(made, dict.fromkeys(dims, (0, 1)), constant_values=lowest(name, made.dtype))
     if name == "MulWithoutZeros" or dims:
         made = REDUCTIONS[name](made, dims)
-    if getattr(op, "initial", None) is not None:
-        made = SCALARS[name](made, gc.constant(np.asarray(op.initial, made.dtype)))
     return without(made, over, type.ndim)
+
+
+def lowest(name: str, dtype: np.dtype[Any]) -> Any:
+    """The value that changes no maximum, or no minimum."""
+    sign = 1 if "Minimum" in name else -1
+    if dtype.kind not in "iu":
+        return sign > 0 if dtype.kind == "b" else sign * np.inf
+    return np.iinfo(dtype).max if sign > 0 else np.iinfo(dtype).min
 
 
 def axes_of(node: Apply) -> list[int]:
@@ -145,9 +153,10 @@ def running(node: Apply, x: Value) -> Value:
 
 
 @rule("SortOp", "ArgSortOp")
-def ordered(node: Apply, x: Value, at: Value) -> Value:
-    """Values in ascending order, or their positions."""
-    i = int(number(at, "the axis")) % node.inputs[0].type.ndim
+def ordered(node: Apply, x: Value, *place: Value) -> Value:
+    """Values in ascending order, or their positions; PyTensor 2 gives the axis as an operand."""
+    at = number(place[0], "the axis") if place else node.op.axis
+    i = int(at) % node.inputs[0].type.ndim
     function = gc.sort if "SortOp" in names_of(node.op) else gc.argsort
     return function(full(x, node.inputs[0].type, [i]), axis(i))
 
@@ -155,7 +164,7 @@ def ordered(node: Apply, x: Value, at: Value) -> Value:
 @rule("SearchsortedOp")
 def searchsorted(node: Apply, x: Value, values: Value, *sorter: Value) -> Value:
     """Positions in a sorted vector."""
-    row, n = full(x, node.inputs[0].type), node.inputs[1].type.ndim
+    row = full(x, node.inputs[0].type)
     if sorter:
         row = row.isel({axis(0): lift(sorter[0], node.inputs[2].type)})
     wanted = lift(values, node.inputs[1].type)
@@ -170,7 +179,7 @@ def unique(node: Apply, x: Value) -> Sequence[Value]:
         raise Unsaid("distinct rows have no counterpart", "number the rows, and give the numbers")
     made = full(x, type)
     found = gc.unique_all(made, name="unique")
-    inverse = found.inverse.transpose(*axes(type.ndim)).stack({"flat": axes(type.ndim)})
+    inverse = found.inverse_indices.transpose(*axes(type.ndim)).stack({"flat": axes(type.ndim)})
     wanted = [op.return_index, op.return_inverse, op.return_counts]
     more = [y for y, keep in zip((found.indices, inverse, found.counts), wanted) if keep]
     return [moved(y, [*y.dims]) for y in (found.values, *more)]
@@ -204,7 +213,7 @@ def unravelled(node: Apply, at: Value, sizes: Value) -> Sequence[Value]:
     """Positions along each axis from row-major positions in all."""
     shape = numbers(sizes, node.inputs[1].type, "a size")
     rest, found = lift(at, node.inputs[0].type), list[Value]()
-    for size in (shape[::-1] if node.op.order == "C" else shape):
+    for size in shape[::-1] if node.op.order == "C" else shape:
         found.append(rest % size)
         rest = rest // size
     return found[::-1] if node.op.order == "C" else found

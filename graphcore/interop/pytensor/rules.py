@@ -89,9 +89,7 @@ def apply(node: Apply, operands: Sequence[Value]) -> list[Value]:
         refuse(node)
     results = found(node, *operands)
     some = list(results) if isinstance(results, Sequence) else [results]
-    return [
-        fit(y, v.type) if isinstance(y, Tensor) else y for y, v in zip(some, node.outputs)
-    ]
+    return [fit(y, v.type) if isinstance(y, Tensor) else y for y, v in zip(some, node.outputs)]
 
 
 FOLDED = 20_000

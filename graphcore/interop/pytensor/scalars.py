@@ -227,8 +227,10 @@ def scalar_results(
     """The results of a scalar op, in the dtypes that PyTensor gives them."""
     names = names_of(op)
     if "Composite" in names:
-        return [y if isinstance(y, Tensor) else lift(y, v.type)
-                for y, v in zip(translate(op.fgraph, xs), op.fgraph.outputs)]
+        return [
+            y if isinstance(y, Tensor) else lift(y, v.type)
+            for y, v in zip(translate(op.fgraph, xs), op.fgraph.outputs)
+        ]
     if "ScalarLoop" in names:
         return scalar_loop(op, xs)
     own = next((OWN_DTYPES[name] for name in names if name in OWN_DTYPES), None)
@@ -237,7 +239,7 @@ def scalar_results(
         name = names[0]
         cure = f'graphcore.interop.pytensor.SCALARS["{name}"] = a function of tensors'
         refuse(node, f"the scalar op {name} has no counterpart", cure)
-    if own is None and np.dtype(dtypes[0]).kind != "f" or own is None and not is_complex(xs):
+    if (own is None and np.dtype(dtypes[0]).kind != "f") or (own is None and not is_complex(xs)):
         xs = [gc.astype(x, dtypes[0]) for x in xs]
     return [gc.astype(function(*xs), dtypes[0])]
 

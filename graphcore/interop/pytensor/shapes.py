@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
-from math import prod
 from operator import mul
 from typing import Any
 
@@ -21,7 +20,6 @@ from .values import (
     Value,
     axes,
     axis,
-    dims_of,
     full,
     have_size,
     is_known,
@@ -36,8 +34,14 @@ from .values import (
 )
 
 
-@rule("TensorFromScalar", "ScalarFromTensor", "TypeCastingOp", "DeepCopyOp", "Rebroadcast",
-      "CpuContiguous")
+@rule(
+    "TensorFromScalar",
+    "ScalarFromTensor",
+    "TypeCastingOp",
+    "DeepCopyOp",
+    "Rebroadcast",
+    "CpuContiguous",
+)
 def same_value(node: Apply, x: Value, *more: Value) -> Value:
     """What copies, or says more of a type."""
     return x
@@ -264,10 +268,4 @@ def diagonal(node: Apply, x: Value) -> Value:
 @rule("Bartlett")
 def bartlett(node: Apply, n: Value) -> Value:
     """Bartlett's window."""
-    return gc.signal.bartlett(axis(0), number(n, "a size"), sym=True)
-
-
-def elements(type: Type) -> int | None:
-    """The number of elements that a type says."""
-    sizes = list(dims_of(type).values())
-    return None if None in sizes else prod(n or 0 for n in sizes)
+    return gc.signal.bartlett(number(n, "a size"), dim=axis(0))

@@ -13,10 +13,12 @@ import numpy as np
 
 import graphcore as gc
 from graphcore.frontend.core.base import Tensor
-from graphcore.frontend.core.values_as_sizes import value_of
+from graphcore.frontend.core.values_as_sizes import ARITHMETIC, value_of
 from graphcore.frontend.shape.dims import with_size
 from graphcore.ir.names import Hidden, apart
-from graphcore.ir.sizes import Expression, Size, same
+from graphcore.ir.node import Node
+from graphcore.ir.sizes import Expression, Size, lower_bound, same
+from graphcore.ops import elementwise, leaf, named
 
 Array: TypeAlias = np.ndarray[Any, Any]
 Value: TypeAlias = Tensor | Array | None
@@ -136,9 +138,27 @@ def new_names(texts: Iterable[str], *xs: Value) -> list[str]:
 def number(x: Value, what: str) -> Size:
     """An integer or size; one that is an input is given by the call, others the program finds."""
     if isinstance(x, Tensor):
-        return value_of(what, gc.astype(x, "int64"))
+        one = Tensor(repeated(x.node))
+        if one.dims:  # a batch, for which it is the same
+            one = one.isel(dict.fromkeys(one.dims, 0))
+        return value_of(what, gc.astype(one, "int64"))
     item = np.asarray(x)[()]
     return item if isinstance(item, Expression) else int(item)
+
+
+def repeated(node: Node) -> Node:
+    """The one number that a node repeats along its dims, where it is seen to; else the node."""
+    if not node.type.dims:
+        return node
+    if node.op is leaf.full:
+        return leaf.full(value=node.attrs["value"], shape=(), dims=())
+    if node.op in (named.broadcast, named.rename, named.transpose):
+        return repeated(node.inputs[0])
+    if node.op in ARITHMETIC or node.op is elementwise.cast:
+        operands = [repeated(x) for x in node.inputs]
+        if not any(x.type.dims for x in operands):
+            return node.with_inputs(*operands)
+    return node
 
 
 def numbers(x: Value, type: Type, what: str) -> list[Size]:
@@ -161,3 +181,9 @@ def size_along(x: Tensor, i: int) -> Size:
 def have_size(x: Tensor, dim: str, size: Size) -> Tensor:
     """`x` with the requirement that a dim has this size."""
     return x if same(x.sizes[dim], size) is True else Tensor(with_size(x.node, dim, size))
+
+
+def is_natural(size: Size) -> bool:
+    """Whether a size is never negative."""
+    low = lower_bound(size)
+    return low is not None and low >= 0

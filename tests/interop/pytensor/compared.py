@@ -1,0 +1,102 @@
+"""Functions of PyTensor run as programs, against its own Python mode."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import pytensor
+import pytensor.tensor as pt
+from pytensor.compile.mode import Mode
+from pytensor.graph.rewriting.db import RewriteDatabaseQuery
+
+import graphcore as gc
+from graphcore.interop.pytensor import from_pytensor
+from graphcore.interop.pytensor.linking import GraphcoreLinker
+
+REWRITES = RewriteDatabaseQuery(include=["minimum_compile"])
+
+
+class Native(GraphcoreLinker):
+    """The linker whose programs are machine code."""
+
+    target: ClassVar[str] = "native"
+
+
+class Calls(GraphcoreLinker):
+    """The linker whose programs are NumPy calls."""
+
+    target: ClassVar[str] = "numpy"
+
+
+REFERENCE = Mode("py", REWRITES)
+MODES = {
+    "rewritten": Mode(
+        Calls(), RewriteDatabaseQuery(include=["minimum_compile", "canonicalize", "stabilize"])
+    ),
+    "numpy": Mode(Calls(), REWRITES),
+    "native": Mode(Native(), REWRITES),
+}
+
+
+def variables(arrays: Sequence[Any], static: bool) -> list[Any]:
+    """A variable for each array, whose type says the sizes or leaves them open."""
+    return [
+        pt.tensor(
+            f"x{k}",
+            dtype=np.asarray(a).dtype,
+            shape=np.shape(a) if static else (None,) * np.ndim(a),
+        )
+        for k, a in enumerate(arrays)
+    ]
+
+
+def listed(made: Any) -> list[Any]:
+    return list(made) if isinstance(made, list | tuple) else [made]
+
+
+def same_values(
+    build: Callable[..., Any], arrays: Sequence[Any], static: bool = False, rtol: float = 1e-11
+) -> None:
+    """What a graph gives in each of our modes is what PyTensor gives, dtypes and shapes included."""
+    inputs = variables(arrays, static)
+    outputs = listed(build(*inputs))
+    values = [np.asarray(a) for a in arrays]
+    wanted = pytensor.function(inputs, outputs, mode=REFERENCE, on_unused_input="ignore")(*values)
+    for name, mode in MODES.items():
+        found = pytensor.function(inputs, outputs, mode=mode, on_unused_input="ignore")(*values)
+        for y, z, v in zip(found, wanted, outputs, strict=True):
+            assert np.asarray(y).dtype == v.type.dtype, name
+            close(y, z, rtol, name)
+
+
+def close(y: Any, z: Any, rtol: float, name: str) -> None:
+    y, z = np.asarray(y), np.asarray(z)
+    assert y.shape == z.shape, (name, y.shape, z.shape)
+    if z.dtype in (np.float32, np.complex64):
+        rtol = max(rtol, 2e-5)
+    scale = np.abs(z[np.isfinite(z)]).max(initial=0.0) if z.dtype.kind in "fc" else 0
+    np.testing.assert_allclose(y, z, rtol=rtol, atol=rtol * scale * 0.1, err_msg=name)
+
+
+def same_slopes(
+    build: Callable[..., Any], arrays: Sequence[Any], static: bool = False, rtol: float = 1e-9
+) -> None:
+    """Our gradient is PyTensor's, and so is its gradient graph in our mode."""
+    inputs = variables(arrays, static)
+    floats = [v for v in inputs if v.dtype.startswith("float")]
+    total: Any = 0.0
+    for k, y in enumerate(listed(build(*inputs))):
+        if y.dtype.startswith("float"):
+            total = total + (y * pt.cos(pt.arange(y.size).reshape(y.shape) + k)).sum()
+    wrt = pytensor.grad(total, floats, disconnected_inputs="ignore")
+    values = [np.asarray(a) for a in arrays]
+    wanted = pytensor.function(inputs, wrt, mode=REFERENCE, on_unused_input="ignore")(*values)
+    mode = MODES["rewritten"]
+    found = pytensor.function(inputs, wrt, mode=mode, on_unused_input="ignore")(*values)
+    ours, y = from_pytensor(inputs, total)
+    places = [k for k, v in enumerate(inputs) if v in floats]
+    slopes = gc.grad(y, [ours[k] for k in places], disconnected="zero")
+    own = gc.compile(ours, slopes)(*values)
+    for a, b, c in zip(found, own, wanted, strict=True):
+        close(a, c, rtol, "PyTensor's gradient")
+        close(b, c, rtol, "our gradient")
