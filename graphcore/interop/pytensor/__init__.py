@@ -3,15 +3,16 @@
 `import graphcore.interop.pytensor` registers the mode "GRAPHCORE" of PyTensor.
 """
 
-try:
-    import pytensor as _
-except ImportError as error:
-    raise ImportError("PyTensor is not installed: pip install 'graphcore[pytensor]'") from error
+from importlib.util import find_spec
 
-from . import indices, linking, loops, matrices, reductions, scalars, shapes
+if find_spec("pytensor") is None:
+    raise ImportError("PyTensor is not installed: pip install 'graphcore[pytensor]'")
+
+from . import indices, loops, matrices, reductions, scalars, shapes  # noqa: F401  # the rules
+from .linking import register
 from .programs import from_pytensor as from_pytensor
 from .rules import UntranslatedError as UntranslatedError
 from .rules import rule as rule
 from .scalars import SCALARS as SCALARS
 
-linking.register()
+register()

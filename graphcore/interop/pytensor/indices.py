@@ -19,8 +19,8 @@ from .values import (
     axis,
     full,
     is_known,
-    is_sizes,
     is_natural,
+    is_sizes,
     known,
     lift,
     moved,
@@ -88,7 +88,7 @@ def indexed(node: Apply, x: Tensor, type: Type, operands: Sequence[Value]) -> In
                 by[dim] = part
         else:
             order.append(None)
-            by[dim] = position(*pair, picked)
+            by[dim] = position(pair[0], pair[1], picked)
     order += axes(type.ndim - len(pairs), len(pairs))
     mask = None
     if len(pairs) == type.ndim and all(isinstance(p, tuple) for p in pairs):
@@ -139,13 +139,10 @@ def position(k: Value, v: Any, picked: Sequence[str]) -> Any:
     names = picked[len(picked) - n :]
     if n == 0:
         return number(k, "a position") if is_known(k) else k
-    if not is_known(k):
-        assert isinstance(k, Tensor)
-        return renamed(k, {axis(j): name for j, name in enumerate(names)})
-    if is_sizes(k):
+    if not is_known(k) or is_sizes(k):
         return renamed(lift(k, v.type), {axis(j): name for j, name in enumerate(names)})
     kept = [j for j in range(n) if v.type.shape[j] != 1]
-    values = np.asarray(k).reshape([np.shape(k)[j] for j in kept])
+    values = k.reshape([k.shape[j] for j in kept])
     return (tuple(names[j] for j in kept), values) if kept else int(values)
 
 
@@ -181,10 +178,12 @@ def end(x: Value, size: Size, back: bool) -> Size | None:
         if not isinstance(at, Expression) or is_natural(at) or at is size - 1:
             return at  # size - 1 is negative where there is nothing to select
         if (highest := upper_bound(at)) is not None and highest < 0:
-            return size + at
+            from_start: Size = size + at
+            return from_start
     wanted, least = gc.astype(lift(x, INTEGER), "int64"), -1 if back else 0
     counted = gc.maximum(gc.where(wanted < 0, wanted + size, wanted), least)
-    return number(counted - least, "an end of a slice") + least
+    found: Size = number(counted - least, "an end of a slice") + least
+    return found
 
 
 def picked_region(node: Apply, x: Value, operands: Sequence[Value]) -> tuple[Tensor, Indexed]:
@@ -199,7 +198,6 @@ def picked_region(node: Apply, x: Value, operands: Sequence[Value]) -> tuple[Ten
 def subtensor(node: Apply, x: Value, *operands: Value) -> Value:
     """`x[indices]`."""
     if is_sizes(x) and all(k is None or is_known(k) for k in operands):
-        assert isinstance(x, np.ndarray)
         flat = [None if k is None else np.asarray(k).astype(int)[()] for k in operands]
         return known(np.asarray(x[tuple(entries(node.op, flat))], object))
     made, found = picked_region(node, x, operands)

@@ -40,7 +40,6 @@ def blockwise(node: Apply, *operands: Value) -> Sequence[Value]:
 def core_operand(x: Value, type: Any, n: int, batch: dict[str, str]) -> Value:
     """An operand of a core op: its first axes have the names of the batch."""
     if is_known(x) and all(size == 1 for size in type.shape[:n]):
-        assert isinstance(x, np.ndarray)
         return x.reshape(x.shape[n:])
     core = {axis(n + i): axis(i) for i in range(type.ndim - n)}
     return renamed(lift(x, type), batch | core)
@@ -262,7 +261,7 @@ def convolved(node: Apply, x: Value, y: Value, whole: Value) -> Value:
     is_full = lift(whole, node.inputs[2].type)
     made = gc.signal.convolve(a, b, dims, "full")
     for dim in dims:  # the sizes say which it is, and where both overlap fully
-        n, m = gc.constant(a.sizes[dim]), gc.constant(b.sizes[dim])
+        n, m = (gc.full({}, x.sizes[dim]) for x in (a, b))
         start = gc.where(is_full, 0, gc.minimum(n, m) - 1)
         stop = gc.where(is_full, n + m - 1, gc.maximum(n, m))
         ends = number(start, "where both overlap"), number(stop, "where both overlap")

@@ -34,13 +34,14 @@ def mixed(fgraph: Any, compiled: Callable[[Any], Run]) -> Run:
     """A function whose random nodes PyTensor runs, and whose other nodes are programs."""
     parts = [*parts_of(fgraph, compiled)]
     wanted, given = list(fgraph.outputs), list(fgraph.inputs)
+    constants = {v: v.data for v in wanted if hasattr(v, "data")}
 
     def run(*values: Any) -> list[Any]:
-        known = dict(zip(given, values, strict=True))
+        known = constants | dict(zip(given, values, strict=True))
         for part in parts:
             results = part.run(*[known[v] for v in part.inputs])
             known.update(zip(part.outputs, results, strict=True))
-        return [known[v] if v in known else v.data for v in wanted]
+        return [known[v] for v in wanted]
 
     return run
 

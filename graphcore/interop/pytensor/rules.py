@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from math import prod
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
@@ -102,18 +103,18 @@ INNER = ("OpFromGraph", "Scan", "IfElse", "CheckAndRaise", "ScalarLoop", "RNGCon
 def fold(node: Apply, operands: Sequence[Value]) -> list[Value] | None:
     """Results that are integers or bool and known now, by PyTensor's own function; or None."""
     kinds = [np.dtype(getattr(v.type, "dtype", object)).kind for v in node.outputs]
-    arrays = [x for x in operands if is_known(x) and x is not None]
+    arrays = [x for x in operands if is_known(x)]
     if len(arrays) < len(operands) or any(kind not in "iub" for kind in kinds):
         return None
     names = names_of(node.op)
     if any(x.dtype == object for x in arrays) or not set(INNER).isdisjoint(names):
         return None
     most = max([FOLDED, *[x.size for x in arrays]])
-    if "Alloc" in names and np.prod([int(n) for n in arrays[1:]]) > most:
+    if "Alloc" in names and prod(int(n) for n in arrays[1:]) > most:
         return None
     storage: list[list[Any]] = [[None] for _ in node.outputs]
     with np.errstate(all="ignore"):
-        node.op.perform(node, [np.asarray(x) for x in arrays], storage)
+        node.op.perform(node, arrays, storage)
     found: list[Array] = [np.asarray(cell[0]) for cell in storage]
     return [*found] if all(y.size <= most for y in found) else None
 

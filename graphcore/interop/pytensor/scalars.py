@@ -214,10 +214,10 @@ def of_sizes(op: Any, operands: Sequence[Value], type: Any) -> Value:
     function = SIZES.get(op.__class__.__name__)
     if function is None or np.dtype(type.dtype).kind not in "iub":
         return None
-    shape = np.broadcast_shapes(*[np.shape(x) for x in operands])
-    made = np.empty(shape, object)
-    for at in np.ndindex(shape):
-        made[at] = function(*[np.broadcast_to(np.asarray(x, object), shape)[at] for x in operands])
+    arrays = np.broadcast_arrays(*[np.asarray(x, object) for x in operands])
+    made = np.empty(arrays[0].shape, object)
+    for at in np.ndindex(made.shape):
+        made[at] = function(*[x[at] for x in arrays])
     return None if any(y is None for y in made.flat) else known(made)
 
 

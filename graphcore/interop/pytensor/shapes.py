@@ -121,7 +121,6 @@ def shuffled(node: Apply, x: Value) -> Value:
     order, type = node.op.new_order, node.inputs[0].type
     kept = [i for i in order if i != "x"]
     if is_known(x):
-        assert isinstance(x, np.ndarray)
         gone = [i for i in range(type.ndim) if i not in kept]
         bare = x.squeeze(tuple(gone)) if gone else x
         left = [i for i in range(type.ndim) if i in kept]
@@ -168,16 +167,13 @@ def reshaped(x: Value, type: Type, sizes: Sequence[Size], start: int = 0, n: int
     """`n` axes from `start` on, by default all, in another shape; -1 is what the rest leaves."""
     n = type.ndim if n < 0 else n
     if is_known(x):
-        assert isinstance(x, np.ndarray)
-        if all(isinstance(size, int) for size in sizes):
-            return x.reshape([*x.shape[:start], *sizes, *x.shape[start + n :]])  # type: ignore[list-item]
+        whole = [size for size in sizes if isinstance(size, int)]
+        if len(whole) == len(sizes):
+            return x.reshape([*x.shape[:start], *whole, *x.shape[start + n :]])
     made = full(x, type)
     flat = made.stack({"flat": axes(n, start)}) if n else made.expand_dims({"flat": 1})
     shape = {f"new {i}": None if same(size, -1) is True else size for i, size in enumerate(sizes)}
-    if shape:
-        flat = flat.unstack({"flat": shape})
-    else:
-        flat = single(flat, "flat")
+    flat = flat.unstack({"flat": shape}) if shape else single(flat, "flat")
     names = {f"new {i}": axis(start + i) for i in range(len(sizes))}
     later = {axis(i): axis(i + len(sizes) - n) for i in range(start + n, type.ndim)}
     return renamed(flat, names | later)

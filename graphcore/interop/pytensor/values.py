@@ -7,7 +7,7 @@ that is known now is an array, of numbers or of sizes (which are objects): shape
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -36,7 +36,7 @@ def axes(n: int, start: int = 0) -> list[str]:
     return [axis(i) for i in range(start, start + n)]
 
 
-def is_known(x: object) -> bool:
+def is_known(x: object) -> TypeGuard[Array]:
     """Whether a value is an array, known now."""
     return isinstance(x, np.ndarray)
 
@@ -49,7 +49,7 @@ def known(x: object) -> Array:
     return found
 
 
-def is_sizes(x: object) -> bool:
+def is_sizes(x: object) -> TypeGuard[Array]:
     """Whether a value holds sizes of which the call gives some."""
     return isinstance(x, np.ndarray) and x.dtype == object
 
@@ -72,10 +72,10 @@ def lift(x: Value, type: Type) -> Tensor:
         if not x.ndim:
             return numbers[0]
         flat = gc.concat([y.expand_dims({"flat": 1}) for y in numbers], "flat")
-        shape = {axis(i): n for i, n in enumerate(x.shape)}
-        return fit(flat.unstack({"flat": shape}), type)
+        sizes = {axis(i): n for i, n in enumerate(x.shape)}
+        return fit(flat.unstack({"flat": sizes}), type)
     values = np.asarray(x, dtype)
-    shape = getattr(type, "shape", ())
+    shape: Any = getattr(type, "shape", ())
     if not hasattr(type, "dims"):
         values = values.reshape([n for n, wanted in zip(values.shape, shape) if wanted != 1])
     first = values.flat[:1]

@@ -57,7 +57,7 @@ def listed(made: Any) -> list[Any]:
 def same_values(
     build: Callable[..., Any], arrays: Sequence[Any], static: bool = False, rtol: float = 1e-11
 ) -> None:
-    """What a graph gives in each of our modes is what PyTensor gives, dtypes and shapes included."""
+    """What a graph gives in each of our modes is what PyTensor gives: values, dtypes, shapes."""
     inputs = variables(arrays, static)
     outputs = listed(build(*inputs))
     values = [np.asarray(a) for a in arrays]

@@ -25,12 +25,48 @@ BOOL = WHOLE > 0
 
 UNARY = {
     **dict.fromkeys(
-        "abs neg sgn sqr exp exp2 expm1 sin cos tan sinh cosh tanh arcsinh arctan".split(), ANY
+        [
+            "abs",
+            "neg",
+            "sgn",
+            "sqr",
+            "exp",
+            "exp2",
+            "expm1",
+            "sin",
+            "cos",
+            "tan",
+            "sinh",
+            "cosh",
+            "tanh",
+            "arcsinh",
+            "arctan",
+        ],
+        ANY,
     ),
-    **dict.fromkeys("floor ceil trunc round_half_to_even round_half_away_from_zero".split(), ANY),
-    **dict.fromkeys("erf erfc erfcx sigmoid softplus j0 j1 i0 i1 reciprocal identity".split(), ANY),
-    **dict.fromkeys("log log2 log10 log1p sqrt gamma gammaln psi tri_gamma".split(), POSITIVE),
-    **dict.fromkeys("arcsin arccos arctanh erfinv erfcinv".split(), UNIT),
+    **dict.fromkeys(
+        ["floor", "ceil", "trunc", "round_half_to_even", "round_half_away_from_zero"], ANY
+    ),
+    **dict.fromkeys(
+        [
+            "erf",
+            "erfc",
+            "erfcx",
+            "sigmoid",
+            "softplus",
+            "j0",
+            "j1",
+            "i0",
+            "i1",
+            "reciprocal",
+            "identity",
+        ],
+        ANY,
+    ),
+    **dict.fromkeys(
+        ["log", "log2", "log10", "log1p", "sqrt", "gamma", "gammaln", "psi", "tri_gamma"], POSITIVE
+    ),
+    **dict.fromkeys(["arcsin", "arccos", "arctanh", "erfinv", "erfcinv"], UNIT),
     "arccosh": ABOVE,
     "log1mexp": -POSITIVE,
     "ndtri_exp": -POSITIVE,
@@ -40,10 +76,21 @@ UNARY = {
 }
 BINARY = {
     **dict.fromkeys(
-        "add sub mul true_div int_div mod maximum minimum arctan2 second".split(),
+        [
+            "add",
+            "sub",
+            "mul",
+            "true_div",
+            "int_div",
+            "mod",
+            "maximum",
+            "minimum",
+            "arctan2",
+            "second",
+        ],
         (ANY, ANY[::-1] + 0.05),
     ),
-    **dict.fromkeys("lt gt le ge eq neq".split(), (WHOLE, WHOLE[::-1])),
+    **dict.fromkeys(["lt", "gt", "le", "ge", "eq", "neq"], (WHOLE, WHOLE[::-1])),
     "pow": (POSITIVE, ANY),
     "gammainc": (POSITIVE, ABOVE),
     "gammaincc": (POSITIVE, ABOVE),

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 R = np.random.default_rng(2)
 V, M, T = R.normal(size=6), R.normal(size=(4, 5)), R.normal(size=(3, 4, 5))
-N, I, J = np.int64(2), np.array([2, 0, -1]), np.array([1, 1, 3])
+N, AT, J = np.int64(2), np.array([2, 0, -1]), np.array([1, 1, 3])
 GRID = np.array([[0, 1], [2, 0]])
 MASK = np.array([True, False, True, True])
 IN2 = M > 0
@@ -35,26 +35,26 @@ READ: dict[str, tuple[Callable[..., Any], list[Any]]] = {
         [M],
     ),
     "more axes": (lambda x: [x[..., 0], x[0, ..., 1:], x[:, 1], x[None, :, 0]], [T]),
-    "positions": (lambda x, i: [x[i], x[:, i], x[i, 1:], x[0, i]], [M, I]),
+    "positions": (lambda x, i: [x[i], x[:, i], x[i, 1:], x[0, i]], [M, AT]),
     "known positions": (lambda x: [x[[2, 0, -1]], x[:, [1, 1]], x[[[0, 1], [2, 0]]]], [M]),
     "pointwise": (
         lambda x, i, j: [x[i, j], x[i, :, j], x[:, i, j], x[i[:, None], j], x[1, i, j]],
-        [T, I, J],
+        [T, AT, J],
     ),
     "orthogonal": (
         lambda x, i, j: [x[i[:, None], j[None, :]], x[pt.ix_(i, j)] if hasattr(pt, "ix_") else x],
-        [M, I, J],
+        [M, AT, J],
     ),
     "a grid of positions": (lambda x, g: [x[g], x[:, g], x[g, 1:, g]], [T, GRID]),
-    "apart": (lambda x, i: [x[i, :, 2], x[i, :, i], x[0, :, i]], [T, I]),
+    "apart": (lambda x, i: [x[i, :, 2], x[i, :, i], x[0, :, i]], [T, AT]),
     "masks": (lambda x, m: [x[m], x[m, 1:], (x * 2)[m]], [M, MASK]),
     "known masks": (lambda x: [x[MASK], x[MASK, 0]], [M]),
     "a mask of all axes": (lambda x, m: [x[m], x[x > 0].sum()], [M, IN2]),
     "a mask and positions": (
         lambda x, m, i: [x[m, i], x[i, :, 1]],
-        [T[:, :3], np.array([True, True, True]), I],
+        [T[:, :3], np.array([True, True, True]), AT],
     ),
-    "take": (lambda x, i: [pt.take(x, i, axis=0), pt.take(x, i, axis=1), pt.take(x, i)], [M, I]),
+    "take": (lambda x, i: [pt.take(x, i, axis=0), pt.take(x, i, axis=1), pt.take(x, i)], [M, AT]),
     "take along": (lambda x: [pt.take_along_axis(x, pt.argsort(x, axis=1), axis=1)], [M]),
 }
 UPDATED: dict[str, tuple[Callable[..., Any], list[Any]]] = {
@@ -64,20 +64,20 @@ UPDATED: dict[str, tuple[Callable[..., Any], list[Any]]] = {
     "set at the call": (lambda x, n: [x[n].set(0.0), x[n:].set(1.0), x[:n, n].inc(2.0)], [M, N]),
     "set positions": (
         lambda x, i, j: [x[i].set(x[j]), x[i, j].set(7.0), x[:, j].set(1.0)],
-        [M, I, J],
+        [M, AT, J],
     ),
     "add positions": (
         lambda x, i, j: [x[j].inc(x[i]), x[j, j].inc(2.0), x[:, j].inc(x[:, i]), x[j, 1:].inc(1.0)],
-        [M, I, J],
+        [M, AT, J],
     ),
-    "positions apart": (lambda x, i: [x[i, :, 0].inc(1.0), x[i, 1:, i].set(x[i, 1:, 0])], [T, I]),
+    "positions apart": (lambda x, i: [x[i, :, 0].inc(1.0), x[i, 1:, i].set(x[i, 1:, 0])], [T, AT]),
     "set by a mask": (lambda x, m: [x[m].set(0.0), x[m].inc(1.0), x[m].set(x[m] * 2)], [M, MASK]),
     "set by a mask of all axes": (
         lambda x, m: [x[m].set(0.0), x[m].inc(1.0), x[m].set(x[m] * 2)],
         [M, IN2],
     ),
     "set by a known mask": (lambda x: [x[MASK].set(0.0), x[MASK].inc(x[1])], [M]),
-    "broadcast": (lambda x, i: [x[i].set(x[0]), x[i].inc(x[0, 0])], [M, I]),
+    "broadcast": (lambda x, i: [x[i].set(x[0]), x[i].inc(x[0, 0])], [M, AT]),
     "fill diagonals": (
         lambda x: [pt.fill_diagonal(x, 3.0), pt.fill_diagonal_offset(x, 2.0, 1)],
         [M],
@@ -121,4 +121,4 @@ def test_positions_outside_are_refused(mode: str) -> None:
 @pytest.mark.parametrize("dtype", ["float32", "int32", "bool"])
 def test_dtypes(dtype: str) -> None:
     x = (M > 0).astype(dtype)
-    same_values(lambda x, i: [x[i], x[i].set(x[0]), x[1:].set(x[0, 0])], [x, I])
+    same_values(lambda x, i: [x[i], x[i].set(x[0]), x[1:].set(x[0, 0])], [x, AT])
