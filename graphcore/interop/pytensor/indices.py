@@ -9,7 +9,7 @@ import numpy as np
 
 import graphcore as gc
 from graphcore.frontend.core.base import Tensor
-from graphcore.ir.sizes import Expression, Size, upper_bound
+from graphcore.ir.sizes import Expression, Size, same, upper_bound
 
 from .rules import Apply, lifted, rule
 from .values import (
@@ -222,6 +222,7 @@ def updated(node: Apply, x: Value, y: Value, *operands: Value) -> Value:
         if not key:
             return new if node.op.set_instead_of_inc else made + new
     region = made.at[key]
+    new = stretched(new, region.get()) if key is found.by else new
     if node.op.set_instead_of_inc:
         return region.set(new)
     if getattr(node.op, "ignore_duplicates", False):
@@ -239,6 +240,12 @@ def with_batch(x: Tensor, others: Sequence[Any], picked: Sequence[str]) -> Tenso
         if dim not in x.dims and dim not in picked
     }
     return gc.full(extra, x) if extra else x
+
+
+def stretched(y: Tensor, like: Tensor) -> Tensor:
+    """`y` without the dims of size 1 in which a region is longer, as NumPy broadcasts."""
+    ones = [d for d, n in y.sizes.items() if same(n, 1) and same(like.sizes[d], 1) is not True]
+    return y.isel(dict.fromkeys(ones, 0)) if ones else y
 
 
 @rule("PermuteRowElements")

@@ -26,7 +26,7 @@ CURES = {
     "RNGConsumerOp": 'compile in mode="GRAPHCORE", where PyTensor draws, or give draws as inputs',
     "AbstractFunctionGraph": "give its inputs and outputs",
     "LUFactorTridiagonal": 'solve with the matrix: pt.linalg.solve(a, b, assume_a="tridiagonal")',
-    "SolveLUFactorTridiagonal": 'solve with the matrix: pt.linalg.solve(a, b, assume_a="tridiagonal")',
+    "SolveLUFactorTridiagonal": "solve with the matrix, as for LUFactorTridiagonal",
     "PdbBreakpoint": "leave it out, and look into the program with f.trace",
     "ScipyWrapperOp": "compile with PyTensor's own modes",
     "rule": 'write a rule, a function of the node and tensors: @gc.interop.pytensor.rule("{name}")',

@@ -11,7 +11,7 @@ from pytensor.tensor.elemwise import Elemwise
 
 from graphcore.interop.pytensor.scalars import OWN_DTYPES, SCALARS
 
-from .compared import same_slopes, same_values
+from .compared import exact_since, same_slopes, same_values
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -144,6 +144,8 @@ def op(name: str) -> Elemwise:
     for space in (ps, ps.basic, ps.math):
         if hasattr(space, scalar):
             return Elemwise(getattr(space, scalar))
+    if name not in ("maximum", "minimum"):
+        pytest.skip("this version of PyTensor lacks the op")
     return Elemwise(ps.basic.scalar_maximum if name == "maximum" else ps.basic.scalar_minimum)
 
 
@@ -156,6 +158,8 @@ def test_values(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in CASES if name not in NO_SLOPE])
 def test_slopes(name: str) -> None:
+    if name == "gammaincc":
+        exact_since(3.3)
     if any(a.dtype == float for a in CASES[name]):
         same_slopes(op(name), CASES[name], rtol=1e-7)
 
@@ -225,14 +229,20 @@ def test_a_scalar_loop() -> None:
 
 def test_slopes_by_loops() -> None:
     """PyTensor's own slopes of these are loops of scalars."""
+    exact_since(3.3)
     for name in ("gammainc", "gammaincc", "betainc"):
         same_slopes(op(name), CASES[name], rtol=1e-7)
 
 
 def test_every_scalar_op_of_the_table_is_tested() -> None:
-    tested = {type(op(name).scalar_op).__name__ for name in CASES}
+    spaces = [ps, ps.basic, ps.math]
+    names = [{"sgn": "sign"}.get(name, name) for name in CASES]
+    known = [getattr(space, name) for name in names for space in spaces if hasattr(space, name)]
+    tested = {type(op).__name__ for op in known}
+    there = {name for space in spaces for name in dir(space)}
     others = {
         *("Angle", "Cast", "Complex", "Conj", "Imag", "Real", "PolyGamma"),
+        *("ComplexFromPolar", "Deg2Rad", "Rad2Deg", "GammaL", "GammaU"),
         *("Maximum", "Minimum", "ScalarMaximum", "ScalarMinimum", "MulWithoutZeros"),
     }
-    assert {*SCALARS, *OWN_DTYPES} <= tested | others
+    assert {*SCALARS, *OWN_DTYPES} & there <= tested | others
