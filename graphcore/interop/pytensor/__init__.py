@@ -11,6 +11,7 @@ if find_spec("pytensor") is None:
 from . import indices, loops, matrices, reductions, scalars, shapes  # noqa: F401  # the rules
 from .linking import register
 from .programs import from_pytensor as from_pytensor
+from .programs_as_ops import to_pytensor as to_pytensor
 from .rules import UntranslatedError as UntranslatedError
 from .rules import rule as rule
 from .scalars import SCALARS as SCALARS
