@@ -50,8 +50,9 @@ def entries(op: Any, flat: Sequence[Any]) -> list[Any]:
     found: list[Any] = []
     for entry in op.idx_list:
         if isinstance(entry, slice):
-            entry = slice(*[None if k is None else given(k) for k in bounds_of(entry)])
-        found.append(given(entry))
+            found.append(slice(*[None if k is None else given(k)[0] for k in bounds_of(entry)]))
+        else:
+            found.append(given(entry))
     return found
 
 
@@ -163,7 +164,7 @@ def in_numpys_order(order: Sequence[str | None], picked: Sequence[str]) -> list[
 def slice_of(x: Tensor, dim: str, given: slice) -> slice:
     """A slice of numbers and sizes; ends count from the end of `x` where they are negative."""
     size: Size = x.sizes[dim] if dim in x.dims else 1
-    start, stop, step = (None if pair is None else pair[0] for pair in bounds_of(given))
+    start, stop, step = bounds_of(given)
     by = 1 if step is None else number(step, "the step of a slice")
     back = isinstance(by, int) and by < 0
     return slice(end(start, size, back), end(stop, size, back), None if by == 1 else by)
@@ -194,12 +195,19 @@ def picked_region(node: Apply, x: Value, operands: Sequence[Value]) -> tuple[Ten
     return full(made, type, [int(dim[1:]) for dim in found.by]), found
 
 
+@rule("MakeSlice")
+def made_slice(node: Apply, *ends: Value) -> Any:
+    """A slice of numbers, sizes, or tensors."""
+    return slice(*ends)
+
+
 @rule("Subtensor", "AdvancedSubtensor", "AdvancedSubtensor1", "ScalarSubtensor")
 def subtensor(node: Apply, x: Value, *operands: Value) -> Value:
     """`x[indices]`."""
     if is_sizes(x) and all(k is None or is_known(k) for k in operands):
-        flat = [None if k is None else np.asarray(k).astype(int)[()] for k in operands]
-        return known(np.asarray(x[tuple(entries(node.op, flat))], object))
+        flat = [(None if k is None else np.asarray(k).astype(int)[()], None) for k in operands]
+        key = [k if isinstance(k, slice) else k[0] for k in entries(node.op, flat)]
+        return known(np.asarray(x[tuple(key)], object))
     made, found = picked_region(node, x, operands)
     return moved(made.isel(found.by) if found.by else made, found.dims)
 

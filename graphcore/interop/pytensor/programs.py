@@ -72,17 +72,17 @@ def rewritten(fgraph: Any) -> None:
 
 
 def inputs_like(inputs: Sequence[Any]) -> list[Tensor]:
-    """An input of ours for each of PyTensor's, each with open sizes of its own."""
+    """An input for each of PyTensor's; axes have open sizes of their own, named dims one."""
     made: list[Tensor] = []
     for k, v in enumerate(inputs):
         name = v.name or f"x{k}"
         while any(x.name == name for x in made):
             name += "'"
-        dims = getattr(v.type, "dims", axes(v.type.ndim))
-        sizes = {
-            dim: f"{name} {dim}" if n is None else n
-            for dim, n in zip(dims, getattr(v.type, "shape", ()), strict=True)
-        }
+        if hasattr(v.type, "dims"):
+            sizes = dict(zip(v.type.dims, v.type.shape, strict=True))
+        else:
+            shape = zip(axes(v.type.ndim), getattr(v.type, "shape", ()), strict=True)
+            sizes = {dim: f"{name} {dim}" if n is None else n for dim, n in shape}
         made.append(gc.tensor(name, sizes, dtype=v.type.dtype))
     return made
 

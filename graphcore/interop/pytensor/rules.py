@@ -34,6 +34,7 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
     """Registers a function `(node, *operands) -> results` as the rule of ops, by class name.
 
     It serves the classes that derive from these as well, where they have no rule of their own.
+    "xtensor.Dot" is the class in PyTensor's `xtensor`.
 
     >>> from graphcore.interop.pytensor.rules import RULES, rule
     >>> @rule("Twice")
@@ -57,10 +58,13 @@ def names_of(op: object) -> list[str]:
 
 def rule_of(op: object) -> Rule | None:
     """The rule of an op; None if it has none, or another kind of values."""
-    names = names_of(op)
     if ".sparse." in type(op).__module__ or ".typed_list." in type(op).__module__:
         return None
-    return next((RULES[name] for name in names if name in RULES), None)
+    keys = [
+        f"xtensor.{k.__name__}" if ".xtensor." in k.__module__ else k.__name__
+        for k in type(op).__mro__
+    ]
+    return next((RULES[key] for key in keys if key in RULES), None)
 
 
 def translate(fgraph: Any, operands: Sequence[Value]) -> list[Value]:
@@ -77,7 +81,10 @@ def of(variable: Any, values: dict[Any, Value]) -> Value:
     if variable in values:
         return values[variable]
     data = variable.data
-    return None if data is None or isinstance(data, slice) else known(data)
+    if isinstance(data, slice):
+        ends = data.start, data.stop, data.step
+        return slice(*[None if end is None else known(end) for end in ends])
+    return None if data is None else known(data)
 
 
 def apply(node: Apply, operands: Sequence[Value]) -> list[Value]:

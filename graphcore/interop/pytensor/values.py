@@ -21,7 +21,7 @@ from graphcore.ir.sizes import Expression, Size, lower_bound, same
 from graphcore.ops import elementwise, leaf, named
 
 Array: TypeAlias = np.ndarray[Any, Any]
-Value: TypeAlias = Tensor | Array | None
+Value: TypeAlias = Tensor | Array | slice | None
 Type: TypeAlias = Any
 """A type of PyTensor: its `shape` has None where a size is open."""
 
