@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-pytest.importorskip("pytensor")
+pytest.importorskip("pytensor", minversion="3.0")
 
 import pytensor.scalar as ps
 import pytensor.tensor as pt
@@ -13,7 +13,7 @@ from graphcore.interop.pytensor.scalars import OWN_DTYPES, SCALARS
 
 from .compared import exact_since, same_slopes, same_values
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 R = np.random.default_rng(0)
 ANY = R.normal(size=(3, 4)) * 2

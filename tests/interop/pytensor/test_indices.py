@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip("pytensor")
+pytest.importorskip("pytensor", minversion="3.0")
 
 import pytensor
 import pytensor.tensor as pt

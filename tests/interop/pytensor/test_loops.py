@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip("pytensor")
+pytest.importorskip("pytensor", minversion="3.0")
 
 import pytensor
 import pytensor.tensor as pt
@@ -20,7 +20,7 @@ except ImportError:
 
 from .compared import MODES, exact_since, same_slopes, same_values
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 R = np.random.default_rng(4)
 V, M, A = R.normal(size=6), R.normal(size=(6, 3)), R.normal(size=(3, 3)) / 3

@@ -6,18 +6,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip("pytensor")
+pytest.importorskip("pytensor", minversion="3.0")
 
 import pytensor
 import pytensor.tensor as pt
+from pytensor.tensor import linalg
 
 from graphcore.interop.pytensor import UntranslatedError
 
 from .compared import MODES, REFERENCE, same_slopes, same_values
 
-linalg = pytest.importorskip("pytensor.tensor.linalg")
-
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 R = np.random.default_rng(3)
 V, M, W = R.normal(size=4), R.normal(size=(4, 4)), R.normal(size=(4, 3))

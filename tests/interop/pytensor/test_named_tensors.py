@@ -16,7 +16,7 @@ from pytensor.xtensor import xtensor
 import graphcore as gc
 from graphcore.interop.pytensor import from_pytensor
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 R = np.random.default_rng(7)
 A, B = R.normal(size=(3, 4)), R.normal(size=(4, 2))

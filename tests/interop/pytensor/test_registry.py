@@ -2,7 +2,7 @@
 
 import pytest
 
-pytest.importorskip("pytensor")
+pytest.importorskip("pytensor", minversion="3.0")
 pytest.importorskip("numba")
 
 from graphcore.interop.pytensor.refused import CURES, REFUSED

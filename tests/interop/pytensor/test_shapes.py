@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip("pytensor")
+pytest.importorskip("pytensor", minversion="3.0")
 
 import pytensor
 import pytensor.tensor as pt
@@ -14,7 +14,7 @@ from pytensor.tensor import extra_ops
 
 from .compared import same_slopes, same_values
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 R = np.random.default_rng(1)
 V, M, T = R.normal(size=6), R.normal(size=(3, 4)), R.normal(size=(2, 3, 4))
