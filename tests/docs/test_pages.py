@@ -31,11 +31,17 @@ def forgotten_ops() -> Iterator[None]:
 RUNNABLE = [page for page in pages.PAGES if pages.BLOCK.search(page.read_text(encoding="utf-8"))]
 
 
+NEEDS = {"docs/howto/pytensor.md": {"pytensor": "3.0", "pymc": "6.0"}}
+"""Libraries that the snippets of a page import, which tests do not ask for."""
+
+
 @pytest.mark.usefixtures("forgotten_ops")
 @pytest.mark.parametrize("page", RUNNABLE, ids=pages.name)
 def test_snippets_print_what_is_shown(
     page: Path, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for library, version in NEEDS.get(pages.name(page), {}).items():
+        pytest.importorskip(library, minversion=version)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
