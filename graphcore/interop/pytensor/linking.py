@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from pytensor.compile.mode import Mode, predefined_modes, register_mode
@@ -45,7 +46,9 @@ class GraphcoreLinker(JITLinker):  # type: ignore[misc]  # PyTensor is typed whe
             return nothing
         inputs = inputs_like(fgraph.inputs)
         outputs = results(fgraph, parts(inputs, fgraph.inputs))
-        program = gc.compile(inputs, outputs, target=self.target)
+        program: Run = gc.compile(inputs, outputs, target=self.target)
+        if any("ScalarType" in names_of(v.type) for v in fgraph.outputs):
+            program = as_typed(program, fgraph.outputs)
         checks = [
             node.op.exc_type for node in fgraph.apply_nodes if "CheckAndRaise" in names_of(node.op)
         ]
@@ -63,6 +66,17 @@ class GraphcoreLinker(JITLinker):  # type: ignore[misc]  # PyTensor is typed whe
 def nothing(*values: Any) -> Any:
     """What a function without results returns to PyTensor."""
     return None
+
+
+def as_typed(program: Run, outputs: Sequence[Any]) -> Run:
+    """A program whose results are numbers of NumPy where PyTensor's type is a scalar's."""
+    scalars = ["ScalarType" in names_of(v.type) for v in outputs]
+
+    def call(*values: Any) -> Any:
+        results = program(*values)
+        return [y[()] if alone else y for y, alone in zip(results, scalars)]
+
+    return call
 
 
 def as_raised(program: Run, kinds: tuple[type[Exception], ...]) -> Run:

@@ -279,7 +279,7 @@ def spectrum(y: Tensor, n: int) -> Tensor:
 def rfft(node: Apply, x: Value, sizes: Value) -> Value:
     """The Fourier transform along all axes but the first."""
     n = node.inputs[0].type.ndim
-    lengths = dict(zip(axes(n - 1, 1), numbers(sizes, node.inputs[1].type, "a length")))
+    lengths = dict(zip(axes(n - 1, 1), numbers(sizes, n - 1, "a length")))
     return spectrum(gc.fft.rfftn(full(x, node.inputs[0].type), [*lengths], lengths), n)
 
 
@@ -287,7 +287,7 @@ def rfft(node: Apply, x: Value, sizes: Value) -> Value:
 def irfft(node: Apply, x: Value, sizes: Value) -> Value:
     """The inverse transform along all axes but the first, without its factor 1/n."""
     n = node.inputs[0].type.ndim - 1
-    lengths = dict(zip(axes(n - 1, 1), numbers(sizes, node.inputs[1].type, "a length")))
+    lengths = dict(zip(axes(n - 1, 1), numbers(sizes, n - 1, "a length")))
     parts = full(x, node.inputs[0].type)
     whole = parts.isel({axis(n): 0}) + 1j * parts.isel({axis(n): 1})
     return gc.fft.irfftn(whole, [*lengths], lengths, norm="forward")

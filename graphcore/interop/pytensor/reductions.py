@@ -25,32 +25,46 @@ from .values import (
     known,
     lift,
     moved,
+    new_names,
     number,
     numbers,
     renamed,
     without,
 )
 
+
+def by_bits(whole: Callable[..., Tensor], bits: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """A reduction of bools, or of each bit of integers, which are 0 and 1."""
+
+    def reduction(x: Tensor, dims: Sequence[str]) -> Tensor:
+        if x.dtype == bool:
+            return whole(x, dims)
+        (dim,) = new_names(["bit"], x)
+        place = gc.arange(8 * x.dtype.itemsize, dim=dim)
+        each = gc.bitwise_and(gc.right_shift(gc.astype(x, "int64"), place), 1)
+        return gc.astype(gc.sum(gc.left_shift(bits(each, dims), place), dim), x.dtype)
+
+    return reduction
+
+
+def is_odd(x: Tensor, dims: Sequence[str]) -> Tensor:
+    """The sum modulo 2."""
+    return gc.sum(x, dims) % 2
+
+
 REDUCTIONS: dict[str, Callable[..., Tensor]] = {
-    "AND": lambda x, dims: all_of(x, dims, gc.all),
+    "AND": by_bits(gc.all, gc.min),
     "Add": gc.sum,
     "Maximum": gc.max,
     "Minimum": gc.min,
     "Mul": gc.prod,
     "MulWithoutZeros": lambda x, dims: gc.prod(gc.where(gc.equal(x, 0), 1, x), dims),
-    "OR": lambda x, dims: all_of(x, dims, gc.any),
+    "OR": by_bits(gc.any, gc.max),
     "ScalarMaximum": gc.max,
     "ScalarMinimum": gc.min,
-    "XOR": lambda x, dims: gc.equal(gc.sum(x, dims) % 2, 1),
+    "XOR": by_bits(lambda x, dims: gc.equal(is_odd(x, dims), 1), is_odd),
 }
 """The reduction by each scalar op."""
-
-
-def all_of(x: Tensor, dims: Sequence[str], reduction: Callable[..., Tensor]) -> Tensor:
-    """A reduction of bools."""
-    if x.dtype != bool:
-        raise Unsaid("a reduction by the bits of integers has no counterpart", "compare with 0")
-    return reduction(x, dims)
 
 
 @rule("CAReduce", "ScalarCAReduce")
@@ -65,7 +79,10 @@ def reduced(node: Apply, x: Value) -> Value:
             return known(reduce(SIZES[name], rest, first))
     made = lift(x, type)
     if name in ("Add", "Mul", "MulWithoutZeros"):
-        made = gc.astype(made, op.acc_dtype or out.dtype if made.dtype.kind in "biu" else out.dtype)
+        kind = made.dtype.kind  # sums of floats are exact enough in their own dtype
+        made = (
+            made if kind == "c" else gc.astype(made, op.acc_dtype if kind in "biu" else out.dtype)
+        )
     dims = [axis(i) for i in over if axis(i) in made.dims]
     if getattr(op, "initial", False) is True:  # nothing has an extreme: that of one more element
         made = gc.pad(made, dict.fromkeys(dims, (0, 1)), constant_values=lowest(name, made.dtype))
@@ -210,7 +227,7 @@ def repeated(node: Apply, x: Value, repeats: Value) -> Value:
 @rule("UnravelIndex")
 def unravelled(node: Apply, at: Value, sizes: Value) -> Sequence[Value]:
     """Positions along each axis from row-major positions in all."""
-    shape = numbers(sizes, node.inputs[1].type, "a size")
+    shape = numbers(sizes, len(node.outputs), "a size")
     rest, found = lift(at, node.inputs[0].type), list[Value]()
     for size in shape[::-1] if node.op.order == "C" else shape:
         found.append(rest % size)
@@ -222,7 +239,7 @@ def unravelled(node: Apply, at: Value, sizes: Value) -> Sequence[Value]:
 def ravelled(node: Apply, *operands: Value) -> Value:
     """Row-major positions from those along each axis, which are inside of it."""
     *places, sizes = operands
-    shape = numbers(sizes, node.inputs[-1].type, "a size")
+    shape = numbers(sizes, len(places), "a size")
     pairs: list[Any] = list(zip(places, node.inputs, shape))
     total: Any = 0
     for place, v, size in pairs if node.op.order == "C" else pairs[::-1]:

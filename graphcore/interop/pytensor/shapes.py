@@ -182,7 +182,7 @@ def reshaped(x: Value, type: Type, sizes: Sequence[Size], start: int = 0, n: int
 @rule("Reshape")
 def reshape(node: Apply, x: Value, sizes: Value) -> Value:
     """The same values, row-major, in another shape."""
-    return reshaped(x, node.inputs[0].type, numbers(sizes, node.inputs[1].type, "a size"))
+    return reshaped(x, node.inputs[0].type, numbers(sizes, node.outputs[0].type.ndim, "a size"))
 
 
 @rule("JoinDims")
@@ -197,7 +197,7 @@ def merged(node: Apply, x: Value) -> Value:
 @rule("SplitDims")
 def split_axis(node: Apply, x: Value, sizes: Value) -> Value:
     """One axis as several."""
-    wanted = numbers(sizes, node.inputs[1].type, "a size")
+    wanted = numbers(sizes, node.outputs[0].type.ndim - node.inputs[0].type.ndim + 1, "a size")
     return reshaped(x, node.inputs[0].type, wanted, node.op.axis, 1)
 
 
@@ -226,7 +226,7 @@ def parts(node: Apply, x: Value, *more: Value) -> Sequence[Value]:
     type = node.inputs[0].type
     dim = axis(int(at) % type.ndim)
     made, start, found = full(x, type, [int(dim[1:])]), 0, list[Value]()
-    wanted = numbers(sizes, node.inputs[-1].type, "the size of a part")
+    wanted = numbers(sizes, len(node.outputs), "the size of a part")
     made = have_size(made, dim, reduce(lambda a, b: a + b, wanted, 0))
     for n in wanted:
         found.append(made.isel({dim: slice(start, start + n)}))

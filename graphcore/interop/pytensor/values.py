@@ -92,6 +92,8 @@ def fit(x: Tensor, type: Type) -> Tensor:
                 x = single(x, axis(i))
             elif n != 1 and axis(i) not in x.dims:
                 x = x.expand_dims({axis(i): 1 if n is None else n})
+    if x.dtype.kind == "c" and np.dtype(type.dtype).kind != "c":
+        x = gc.real(x)
     return gc.astype(x, type.dtype)
 
 
@@ -161,14 +163,11 @@ def repeated(node: Node) -> Node:
     return node
 
 
-def numbers(x: Value, type: Type, what: str) -> list[Size]:
-    """The integers or sizes of a vector, whose length is known."""
+def numbers(x: Value, n: int, what: str) -> list[Size]:
+    """The n integers or sizes of a vector."""
     if isinstance(x, Tensor):
-        n = type.shape[0]
-        if n == 1:
-            return [number(x, what)]
-        n = x.sizes[axis(0)] if n is None else n
-        return [number(x.isel({axis(0): k}), what) for k in range(int(n))]
+        each = [x.isel({axis(0): k}) for k in range(n)] if axis(0) in x.dims else [x] * n
+        return [number(y, what) for y in each]
     return [number(y, what) for y in np.atleast_1d(np.asarray(x))]
 
 

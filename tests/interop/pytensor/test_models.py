@@ -66,7 +66,6 @@ def sampled(model: Any, mode: str) -> Any:
             tune=20,
             random_seed=1,
             nuts_sampler="pymc",
-            compile_kwargs={"mode": mode},
             **options,
         )
 

@@ -277,6 +277,16 @@ def test_a_dropped_axis_must_have_size_1() -> None:
         f(M)
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "int64", "bool"])
+def test_reductions_of_bits(dtype: str) -> None:
+    import pytensor.scalar as ps
+    from pytensor.tensor.elemwise import CAReduce
+
+    x = R.integers(-100, 100, (3, 4)).astype(dtype)
+    ops = [ps.and_, ps.or_, ps.xor]
+    same_values(lambda x: [CAReduce(op, axis=axis)(x) for op in ops for axis in (None, 0, 1)], [x])
+
+
 def test_extremes_of_nothing() -> None:
     initial = lambda x: [pt.max(x, axis=1, initial=-np.inf), pt.min(x, axis=1, initial=np.inf)]
     try:
