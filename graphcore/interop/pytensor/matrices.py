@@ -88,12 +88,13 @@ solved("CholeskySolve", lambda op, a, b: from_factor(a, b, op.lower))
 
 def read(op: Any, a: Tensor) -> Tensor:
     """A matrix; where it is said to be symmetric, what one of its triangles says."""
-    if getattr(op, "assume_a", "gen") not in ("sym", "her", "pos"):
+    kind = getattr(op, "assume_a", "gen")
+    if kind not in ("sym", "her", "pos"):
         return a
     part = gc.tril if op.lower else gc.triu
     half = part(a)
     other = part(a, k=-1 if op.lower else 1).rename(row="col", col="row")
-    return half + (gc.conj(other) if a.dtype.kind == "c" else other)
+    return half + (other if kind == "sym" else gc.conj(other))
 
 
 def triangular(op: Any, a: Tensor, b: Tensor) -> Tensor:

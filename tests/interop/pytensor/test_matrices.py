@@ -185,6 +185,17 @@ def test_a_matrix_that_is_not_definite_gives_nan(mode: str) -> None:
         assert not np.isfinite(y).all()
 
 
+@pytest.mark.parametrize("kind", ["gen", "sym", "her", "pos"])
+@pytest.mark.parametrize("lower", [True, False])
+def test_systems_of_complex_matrices(kind: str, lower: bool) -> None:
+    a = M + 1j * M[::-1]
+    matrix = {"gen": a, "sym": a + a.T, "her": a + a.conj().T, "pos": a @ a.conj().T + np.eye(4)}
+    part = np.tril if lower else np.triu
+    x = matrix[kind] if kind == "gen" else part(matrix[kind])
+    build = lambda x, b: linalg.solve(x, b, assume_a=kind, lower=lower)
+    same_values(build, [x, W + 1j], rtol=1e-9)
+
+
 def test_empty_and_size_1() -> None:
     x, y = R.normal(size=(0, 3)), R.normal(size=(3, 0))
     same_values(lambda x, y: [x @ y, y @ x, pt.dot(x, pt.ones(3))], [x, y])
