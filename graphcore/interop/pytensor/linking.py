@@ -11,12 +11,17 @@ from pytensor.link.basic import JITLinker
 
 import graphcore as gc
 
-from .programs import REWRITES, inputs_like, parts, results
+from .programs import LEFT_OUT, REWRITES, inputs_like, parts, results
 from .random import Run, is_random, mixed
 from .rules import names_of
 
 MODE = "GRAPHCORE"
 """The name of the mode."""
+
+QUERY = RewriteDatabaseQuery(
+    include=["minimum_compile", "lower_xtensor", *REWRITES], exclude=LEFT_OUT
+)
+"""What PyTensor rewrites: no fusion, nothing in place, nothing for BLAS."""
 
 
 class GraphcoreLinker(JITLinker):  # type: ignore[misc]  # PyTensor is typed where it is installed
@@ -96,5 +101,4 @@ def as_raised(program: Run, kinds: tuple[type[Exception], ...]) -> Run:
 def register() -> None:
     """Makes the mode known to PyTensor."""
     if MODE not in predefined_modes:
-        query = RewriteDatabaseQuery(include=["minimum_compile", "lower_xtensor", *REWRITES])
-        register_mode(MODE, Mode(GraphcoreLinker(), query))
+        register_mode(MODE, Mode(GraphcoreLinker(), QUERY))

@@ -81,15 +81,22 @@ def solved(name: str, solve: Callable[[Any, Tensor, Tensor], Tensor]) -> None:
         return renamed(solution, {"col": ROW, "row": ROW})
 
 
-solved("Solve", lambda op, a, b: gc.linalg.solve(read(op, a), b, check=False))
+solved("Solve", lambda op, a, b: general(op, a, b))
 solved("SolveTriangular", lambda op, a, b: triangular(op, a, b))
 solved("CholeskySolve", lambda op, a, b: from_factor(a, b, op.lower))
+
+
+def general(op: Any, a: Tensor, b: Tensor) -> Tensor:
+    """The solution for a matrix of some kind."""
+    if getattr(op, "assume_a", "gen") != "pos":
+        return gc.linalg.solve(read(op, a), b, check=False)
+    return from_factor(gc.linalg.cholesky(a, upper=not op.lower, check=False), b, op.lower)
 
 
 def read(op: Any, a: Tensor) -> Tensor:
     """A matrix; where it is said to be symmetric, what one of its triangles says."""
     kind = getattr(op, "assume_a", "gen")
-    if kind not in ("sym", "her", "pos"):
+    if kind not in ("sym", "her"):
         return a
     part = gc.tril if op.lower else gc.triu
     half = part(a)

@@ -12,7 +12,7 @@ from pytensor.graph.rewriting.db import RewriteDatabaseQuery
 
 import graphcore as gc
 from graphcore.interop.pytensor import from_pytensor
-from graphcore.interop.pytensor.linking import GraphcoreLinker
+from graphcore.interop.pytensor.linking import QUERY, GraphcoreLinker
 
 REWRITES = RewriteDatabaseQuery(include=["minimum_compile"])
 
@@ -31,9 +31,7 @@ class Calls(GraphcoreLinker):
 
 REFERENCE = Mode("py", REWRITES)
 MODES = {
-    "rewritten": Mode(
-        Calls(), RewriteDatabaseQuery(include=["minimum_compile", "canonicalize", "stabilize"])
-    ),
+    "rewritten": Mode(Calls(), QUERY),
     "numpy": Mode(Calls(), REWRITES),
     "native": Mode(Native(), REWRITES),
 }
