@@ -8,7 +8,16 @@ from importlib.util import find_spec
 if find_spec("pytensor") is None:
     raise ImportError("PyTensor is not installed: pip install 'graphcore[pytensor]'")
 
-from . import indices, loops, matrices, named_tensors, reductions, scalars, shapes  # noqa: F401  # the rules
+from . import (  # noqa: F401  # the rules
+    indices,
+    loops,
+    matrices,
+    named_tensors,
+    reductions,
+    scalars,
+    shapes,
+    tridiagonal,
+)
 from .linking import register
 from .programs import from_pytensor as from_pytensor
 from .programs_as_ops import to_pytensor as to_pytensor

@@ -9,8 +9,6 @@ REFUSED = {
     "TRSYL": "there is no Schur form, which Sylvester's equation is solved by",
     "RNGConsumerOp": "random numbers come from PyTensor",
     "AbstractFunctionGraph": "a graph is not an op",
-    "LUFactorTridiagonal": "the factors of a tridiagonal matrix with pivots have no counterpart",
-    "SolveLUFactorTridiagonal": "it takes factors of a tridiagonal matrix, which nothing makes",
     "PdbBreakpoint": "compiled programs do not stop for a debugger",
     "ScipyWrapperOp": "it calls a solver of SciPy",
 }
@@ -25,8 +23,6 @@ CURES = {
     "TRSYL": "solve the Kronecker form: solve_discrete_lyapunov(..., method='direct')",
     "RNGConsumerOp": 'compile in mode="GRAPHCORE", where PyTensor draws, or give draws as inputs',
     "AbstractFunctionGraph": "give its inputs and outputs",
-    "LUFactorTridiagonal": 'solve with the matrix: pt.linalg.solve(a, b, assume_a="tridiagonal")',
-    "SolveLUFactorTridiagonal": "solve with the matrix, as for LUFactorTridiagonal",
     "PdbBreakpoint": "leave it out, and look into the program with f.trace",
     "ScipyWrapperOp": "compile with PyTensor's own modes",
     "rule": 'write a rule, a function of the node and tensors: @gc.interop.pytensor.rule("{name}")',

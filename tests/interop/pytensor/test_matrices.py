@@ -196,6 +196,22 @@ def test_systems_of_complex_matrices(kind: str, lower: bool) -> None:
     same_values(build, [x, W + 1j], rtol=1e-9)
 
 
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("n", [3, 6])
+def test_tridiagonal_factors(n: int, transposed: bool) -> None:
+    ops = pytest.importorskip("pytensor.tensor.linalg.solvers.tridiagonal")
+    low, main, above = R.normal(size=n - 1), R.normal(size=n), R.normal(size=n - 1)
+
+    def build(low: Any, main: Any, above: Any, b: Any) -> Any:
+        factors = ops.LUFactorTridiagonal()(low, main, above)
+        solve = ops.SolveLUFactorTridiagonal(b_ndim=2, transposed=transposed)
+        one = ops.SolveLUFactorTridiagonal(b_ndim=1, transposed=transposed)
+        return [*factors, solve(*factors, b), one(*factors, b[:, 0])]
+
+    for static in (False, True):
+        same_values(build, [low, main, above, R.normal(size=(n, 2))], static, rtol=1e-9)
+
+
 def test_empty_and_size_1() -> None:
     x, y = R.normal(size=(0, 3)), R.normal(size=(3, 0))
     same_values(lambda x, y: [x @ y, y @ x, pt.dot(x, pt.ones(3))], [x, y])
