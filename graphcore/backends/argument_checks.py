@@ -268,7 +268,7 @@ class Checks(NamedTuple):
         return lines
 
     def conditions(self) -> Iterator[tuple[str, str, str, Check]]:
-        """Every condition, the two sizes that its error says, and what it is a condition of."""
+        """Each check with its code: the condition, and the two sizes that its error names."""
         for number, given in enumerate(self.unknowns):
             if given.axis is None:
                 yield f"0 <= n{number} <= {LARGEST_VALUE}", f"n{number}", "0", given

@@ -113,7 +113,7 @@ class CFunction:
         return "".join(f"{line}\n" for line in lines)
 
     def _description(self) -> list[str]:
-        """What parameters are and what is returned, line by line."""
+        """The lines of the comment: what each parameter is, and what the function returns."""
         made, names = self._interface, self._names
         lines = [f"{made.declaration.name}: a program of graphcore.", ""]
         count = len(names.inputs)

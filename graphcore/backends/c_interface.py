@@ -215,7 +215,7 @@ def interface_of(
 
 
 def fixed_sizes(names: Names, sizes: Mapping[str, Any]) -> tuple[dict[str, int], list[SizeCheck]]:
-    """The unknown sizes that are given once for all calls, and what they have to fit."""
+    """The unknown sizes that are given once for all calls, with the checks they must pass."""
     known: dict[str, int] = {}
     checks = []
     for name, value in sizes.items():

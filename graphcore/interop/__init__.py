@@ -1,14 +1,14 @@
-"""Arrays and graphs of other libraries: their coordinates followed through a program, and doors."""
+"""Arrays and graphs of other libraries: coordinates in programs, and translations."""
 
 from importlib import import_module
 from typing import Any
 
-DOORS = {"from_pytensor": "pytensor", "to_pytensor": "pytensor"}
+TRANSLATIONS = {"from_pytensor": "pytensor", "to_pytensor": "pytensor"}
 """Functions that need another library, and the package here that has them."""
 
 
 def __getattr__(name: str) -> Any:
-    """A function of `DOORS`, whose library is imported when it is asked for."""
-    if name not in DOORS:
+    """A function of `TRANSLATIONS`, whose library is imported when it is asked for."""
+    if name not in TRANSLATIONS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{DOORS[name]}"), name)
+    return getattr(import_module(f"{__name__}.{TRANSLATIONS[name]}"), name)

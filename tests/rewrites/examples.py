@@ -349,6 +349,7 @@ DECLINED = [
     twos(2, 3) * (full(1e-310, np.dtype("f8"), (2, 3)) * X),
     e.sqrt(Z * Z),
     e.log(e.exp(Z)),
+    E_X ** full(0.3, np.dtype("f8"), (2, 3)),  # its product with x is rounded
     e.absolute(-given("g", 2, 3, dtype="uint8")),
     X - expand(tensor.logsumexp(Y, axes=(1,)), (1,), 3),
     X - expand(tensor.logsumexp(tensor.transpose(CUBE, perm=(0, 2, 1)), axes=(1, 2)), (1,), 3),

@@ -235,6 +235,13 @@ def test_stable_forms_are_what_they_replace(rule: Equation) -> None:
     assert fired >= 2
 
 
+@pytest.mark.parametrize("n", POWERS)
+def test_powers_of_exponentials_by_products_stay(n: complex) -> None:
+    """They are quicker than another exponential."""
+    x = given("x", 3)
+    assert stabilise.step(e.exp(x) ** full(n, x.type.dtype, (3,))) is None
+
+
 REASSOCIATED = {
     *("einsum_of_view", "scalars_outside", "log_of_sum_of_exponentials", "log_of_softmax"),
     *("quotient_of_exponentials", "exponential_of_log_softmax", "less_logsumexp"),

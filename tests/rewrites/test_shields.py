@@ -104,6 +104,17 @@ def test_a_loop_in_which_nothing_is_left_out_has_no_shields() -> None:
     assert "multiply_no_nan(" not in Program("lstm").make("graphcore").source
 
 
+@pytest.mark.parametrize("bounded", [False, True])
+def test_a_factor_that_is_bounded_outside_of_a_loop_needs_no_shield_inside(bounded: bool) -> None:
+    """Each step leaves out an element, whose cotangent of 0 meets the factor."""
+    w, n = gc.tensor("w", {"i": 3}), gc.tensor("n", {}, dtype="int64")
+    factor = gc.where(w > 0, 2.0, 1.0) if bounded else gc.exp(w)
+    step = lambda v: (v[0] + 1, v[1][{"i": slice(0, 2)}].pad(i=(0, 1)) * factor)
+    last = gc.while_loop(lambda v: v[0] < n, step, (0, w))[1]
+    f = gc.compile([w, n], gc.grad(last.sum(), w), native=False)
+    assert ("multiply_no_nan(" in f.source) is not bounded
+
+
 def test_signs_of_cotangents_are_taken_outside() -> None:
     ct, other, factor = (
         leaf.input_(name=name, dtype=np.dtype("f8"), shape=(3,), dims=None) for name in "cof"

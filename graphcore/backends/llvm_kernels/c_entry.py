@@ -37,9 +37,9 @@ from .entrance import code as code_of_entrance
 SLOTS = 16
 """How many workspaces are kept: of more calls at once the others make and free their own."""
 FIRST_SLOT = 16
-"""The words of a pool before its slots, each of which has a line."""
+"""The number of 8-byte words in a pool before its slots, which take a cache line each."""
 FAILED_SIZES = FIRST_SLOT + SLOTS * LINE // 8
-"""The words of a pool before the sizes of the last failure."""
+"""The number of 8-byte words in a pool before the sizes of the last failure."""
 TRIES_TO_READ = 1000
 """How often a failure that is being noted is waited for; after a fork no one may be noting it."""
 PARAMETER = re.compile(r"\b(HEAD|SLOTS|LINE|SIZES)\b")

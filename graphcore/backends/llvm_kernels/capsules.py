@@ -126,7 +126,7 @@ def pointer(capsule: object) -> int:
 
 
 class Owner:
-    """What a capsule keeps, and the memory of its name, in front of which our address stands."""
+    """The object that a capsule keeps alive, and the memory of its name, after our address."""
 
     def __init__(self, kept: object, name: str) -> None:
         self.kept = kept

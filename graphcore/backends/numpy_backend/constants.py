@@ -22,7 +22,7 @@ from .function import Function
 MOST_BYTES = 2**26
 """The most memory that the results of a program take which are kept: 64 MB."""
 VALUES_ALWAYS_KEPT = 2**17
-"""The values of a result that is kept even if what it is computed of is shorter."""
+"""How many values a result may have and be kept although its operands have fewer."""
 FLOPS_AT_ONCE = 1e7
 """The floating-point operations that take too little time to wait for the first call."""
 PLAIN = frozenset({"elementwise", "tensor", "linalg"})
@@ -109,7 +109,7 @@ def is_computable(node: Node) -> bool:
 
 
 def is_kept(node: Node) -> bool:
-    """Whether a result takes work, and little memory beside what it is computed of."""
+    """Whether a result takes work, and not much more memory than its operands."""
     view = Trait.VIEW in node.op.traits and node.op is not leaf.project
     if view or node.op is tensor.expand or not node.inputs or isinstance(node.type, TupleType):
         return False
