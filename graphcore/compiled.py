@@ -291,8 +291,9 @@ class Compiled(Questions, Generic[R]):
         'one float may be returned, as by `"double f(double x)"`; it is nan if the call fails. '
         'Other functions return a status, as by `"int f(const double *x, double *y)"`.',
         success="The status of a call that did not fail. If it is 0, a positive status says that "
-        "the program fails at these values, and a negative one that no values would help. If it is "
-        "another number, such as 1 for SciPy, a call that fails returns 0.",
+        "the program fails at these values (1) or that a result has nan (2), and a negative one "
+        "that no values would help. If it is another number, such as 1 for SciPy, a call that "
+        "fails returns 0, and nan is no failure.",
         sizes="Sizes that are the same in all calls, by the names of dims.",
     )
     def cfunc(self, declaration: str | None = None, success: int = 0, **sizes: int) -> CFunction:
@@ -313,13 +314,19 @@ class Compiled(Questions, Generic[R]):
         >>> round(value, 9)
         0.666666667
         """
+        return self._c_function(declaration, success, success == 0, sizes)
+
+    def _c_function(
+        self, declaration: str | None, success: int, finds_nan: bool, sizes: dict[str, int]
+    ) -> CFunction:
+        """The program as a C function, which may return nan as a failure."""
         from graphcore.backends.c_function import c_function  # loaded at its first use
 
         if self._join == "inner":
             raise refusal("C functions have no labels to join", cure="compile it without join=")
         paths = [path for path, _ in sorted(leaves(self._results), key=itemgetter(1))]
         named = self.stages["named"]
-        return c_function(self._program, named, paths, declaration, success, sizes)
+        return c_function(self._program, named, paths, declaration, success, finds_nan, sizes)
 
     def __reduce__(self) -> tuple[Any, ...]:
         forms = self._arguments, self._results, self._returns

@@ -6,12 +6,15 @@ import ctypes
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
+import numpy as np
+
+from graphcore.inspection.check import show_place
 from graphcore.ir import Graph, Hidden, TensorType
 from graphcore.ir.errors import GraphError, GraphValueError
 from graphcore.ir.help_text import attributes
 from graphcore.ir.name_text import escape
 from graphcore.ir.provenance import user_line
-from graphcore.ir.sizes import unknown
+from graphcore.ir.sizes import evaluate, unknown
 from graphcore.ir.types import show_tensor
 
 from .argument_checks import quote
@@ -19,6 +22,7 @@ from .c_declarations import CParameter, CType, refuse
 from .c_interface import (
     FAILED,
     MEMORY,
+    NAN,
     OVERLAP,
     SIZES,
     Entry,
@@ -81,14 +85,33 @@ class CFunction:
     def _worded(self, found: Failure) -> GraphError | None:
         """The error of a call in the user's words."""
         if found.status == OVERLAP:
-            every = [*self._names.inputs, *self._names.results]
-            one, other = [quote(every[i]) for i in found.pair]
+            one, other = map(self._array, found.pair)
             reason = f"call: the arrays {one} and {other} share memory"
             cure = "  cure: give each result memory of its own"
             return GraphValueError("\n".join([reason, f"  called at {user_line()}", cure]))
+        if found.status == NAN:
+            return self._nan(found)
         if found.status == SIZES:
             return next(filter(None, [x.error(found.sizes) for x in self._interface.checks]))
         return found.error
+
+    def _nan(self, found: Failure) -> GraphError:
+        """The error for a result that has nan."""
+        result, at = found.pair
+        type = self._names.types[len(self._names.inputs) + result]
+        shape = [evaluate(size, found.sizes) for size in type.shape]
+        place = np.unravel_index(at // (2 if type.dtype.kind == "c" else 1), shape)
+        where = f" at {show_place(dict(zip(type.dims or (), map(int, place))))}" if shape else ""
+        name = self._array(len(self._names.inputs) + result)
+        reason = f"call: the result {name} is nan{where}"
+        cure = "  cure: ask where it comes from: f.check(...) of the program, with these arguments"
+        return GraphValueError("\n".join([reason, f"  called at {user_line()}", cure]))
+
+    def _array(self, number: int) -> str:
+        """The parameter of an input or, behind these, a result."""
+        made, inputs = self._interface, len(self._names.inputs)
+        at = made.inputs[number] if number < inputs else made.results[number - inputs]
+        return quote(made.declaration.parameters[at].name)
 
     @property
     def header(self) -> str:
@@ -137,8 +160,8 @@ class CFunction:
         return [
             *lines,
             f"Returns 0; {FAILED} where the program fails, as for a matrix that is not definite;",
-            f"{MEMORY} without memory; {SIZES} where sizes do not fit; {OVERLAP} where arrays that",
-            "are written share memory.",
+            f"{NAN} where a result has nan; {MEMORY} without memory; {SIZES} where sizes do not",
+            f"fit; {OVERLAP} where arrays that are written share memory.",
         ]
 
     def __reduce__(self) -> NoReturn:
@@ -173,10 +196,11 @@ def c_function(
     paths: Sequence[str],
     declaration: str | None,
     success: int,
+    finds_nan: bool,
     sizes: Mapping[str, Any],
 ) -> CFunction:
     """A program as a C function; `graph` has its dims, `paths` are where its results stand."""
     make = program.c_function()
     names = Names(program.boundary, graph, paths)
-    interface = interface_of(names, declaration, success, sizes)
+    interface = interface_of(names, declaration, success, finds_nan, sizes)
     return CFunction(interface, make(interface), names)

@@ -26,7 +26,7 @@ from .argument_checks import LARGEST_VALUE, join_names, quote
 from .boundary import Boundary, Requirement, requirements
 from .c_declarations import WRITTEN, CParameter, Declaration, c_name, parse, refuse
 
-FAILED, MEMORY, SIZES, OVERLAP = 1, -1, -2, -3
+FAILED, NAN, MEMORY, SIZES, OVERLAP = 1, 2, -1, -2, -3
 """What a call returns that failed: samplers take a positive number for a step to reject."""
 RELATIONS = {"==": operator.eq, "<": operator.lt, "<=": operator.le}
 
@@ -85,7 +85,8 @@ def needed(required: Requirement) -> SizeCheck:
 class Failure(NamedTuple):
     """A call that failed: its status, the sizes that were known, and the error of its program.
 
-    `pair` are the numbers of two arrays that overlap, among inputs and results.
+    `pair` are the numbers of two arrays that overlap, among inputs and results; or the number of a
+    result, and the place of its first float that is nan.
     """
 
     status: int
@@ -115,6 +116,7 @@ class Entry(Protocol):
     checks="What calls check of sizes.",
     returned="The result that is returned; None where the status is.",
     success="The status of a call that did not fail; if it is not 0, all others have that.",
+    finds_nan="Whether a result that has nan is a failure too.",
 )
 @dataclass
 class Interface:
@@ -130,6 +132,7 @@ class Interface:
     checks: list[SizeCheck] = field(default_factory=list)
     returned: int | None = None
     success: int = 0
+    finds_nan: bool = False
 
 
 class Names:
@@ -194,7 +197,7 @@ def is_by_value(type: TensorType) -> bool:
 
 
 def interface_of(
-    names: Names, declaration: str | None, success: int, sizes: Mapping[str, Any]
+    names: Names, declaration: str | None, success: int, finds_nan: bool, sizes: Mapping[str, Any]
 ) -> Interface:
     """The interface of a program that a declaration asks for, or one of our own."""
     if not isinstance(success, int) or isinstance(success, bool) or abs(success) >= 2**31:
@@ -205,6 +208,7 @@ def interface_of(
     for number, parameter in enumerate(asked.parameters):
         place(made, names, number, parameter)
     choose_return(made, names)
+    made.finds_nan = finds_nan and made.returned is None
     missing = [x for i, x in enumerate(names.inputs) if i not in made.inputs]
     if missing:
         reason = f"{asked} does not take the input {quote(missing[0])}"

@@ -199,8 +199,10 @@ result:
   %more = icmp slt i64 %j, %all
   br i1 %more, label %begin, label %none
 begin:
-  %y = call i64 @word(ptr %table, i64 %j)
-  %y.bytes = call i64 @word(ptr %bytes, i64 %j)
+  %y.at = getelementptr i64, ptr %table, i64 %j
+  %y = load i64, ptr %y.at
+  %c.at = getelementptr i64, ptr %bytes, i64 %j
+  %y.bytes = load i64, ptr %c.at
   br label %other
 other:
   %i = phi i64 [0, %begin], [%i1, %on]

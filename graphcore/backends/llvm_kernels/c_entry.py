@@ -1,6 +1,7 @@
 """Kernels as C functions: machine code that checks sizes, fills the table of a kernel and calls it.
 
-c_entry.ll has what all of them share: workspaces that threads take in turn, and failures.
+c_entry.ll has what all of them share: workspaces that threads take in turn, and failures; c_nan.ll
+searches results for nan.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 
 from graphcore.backends.boundary import Boundary
 from graphcore.backends.c_declarations import refuse
-from graphcore.backends.c_interface import FAILED, MEMORY, Failure, Interface
+from graphcore.backends.c_interface import FAILED, MEMORY, NAN, Failure, Interface
 from graphcore.ir import Array, Graph, Node, TensorType
 from graphcore.ir.errors import GraphError
 from graphcore.ir.provenance import described_by
@@ -27,7 +28,9 @@ from graphcore.ops.outside import CALLBACKS
 from graphcore.ops.schedule import kernel
 
 from . import capsules, computes, machine, machine_code, single_kernel
+from .addressing import BYTES
 from .arena import LINE
+from .builder import BITS
 from .c_entry_code import CALLED, EntryCode, Given, own_values
 from .c_layout import Layout
 from .elementary import compiled
@@ -42,6 +45,8 @@ FAILED_SIZES = FIRST_SLOT + SLOTS * LINE // 8
 """The number of 8-byte words in a pool before the sizes of the last failure."""
 TRIES_TO_READ = 1000
 """How often a failure that is being noted is waited for; after a fork no one may be noting it."""
+PARTS_OF_FLOATS = ("f64", "f32", "f16")
+"""The kinds of floats, and of the parts of complex numbers."""
 PARAMETER = re.compile(r"\b(HEAD|SLOTS|LINE|SIZES)\b")
 
 
@@ -53,7 +58,14 @@ def routines() -> machine.Code:
     text = PARAMETER.sub(lambda found: str(words[found[0]]), text)
     free = ctypes.cast(libc().free, ctypes.c_void_p).value or 0
     needed = {"free_grown": free}
+    text += "".join(map(search_for_nan, PARTS_OF_FLOATS))
     return compiled(f"{text}\n{machine.ATTRIBUTES}\n", *CALLED, *EXPORTS, needed=needed)
+
+
+def search_for_nan(kind: str) -> str:
+    """The routine that searches values of a kind for nan."""
+    text = (resources.files(__package__) / "c_nan.ll").read_text()
+    return text.replace("TYPE", BITS[kind]).replace("BYTES", str(BYTES[kind]))
 
 
 EXPORTS = ("read_failure", "free_all", "release_owner")
@@ -162,7 +174,9 @@ class NativeEntry:
             error = self.report(record, {x: sizes[x] for x in self.kernel.unknowns})
 
         assert error is None or isinstance(error, GraphError)
-        return Failure(status, sizes, (pair & 0xFFFFFFFF, pair >> 32), error)
+        at, result = divmod(pair, len(self.kernel.results))
+        numbers_of = (result, at) if status == NAN else (pair & 0xFFFFFFFF, pair >> 32)
+        return Failure(status, sizes, numbers_of, error)
 
 
 def bytes_of(type: TensorType, known: Mapping[str, int]) -> int:

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from graphcore.backends.c_declarations import CType
-from graphcore.backends.c_interface import FAILED, MEMORY, OVERLAP, SIZES, Interface
-from graphcore.ir.sizes import count
+from graphcore.backends.c_interface import FAILED, MEMORY, NAN, OVERLAP, SIZES, Interface
+from graphcore.ir.sizes import count, evaluate, unknowns
 
 from .addressing import BYTES
 from .arena import LINE
-from .builder import BITS, TRUE, Builder, Value, integer, real
+from .builder import BITS, FALSE, PARTS, TRUE, Builder, Value, integer, real
 from .c_layout import Layout
 from .conversions import KINDS, kind_of_dtype
 from .elementary import module
@@ -27,8 +27,11 @@ CALLED = {
     "line_up": "i64 @line_up(ptr, i64, i64, i64)",
     "overlap": "i64 @overlap(ptr, ptr, i64, i64)",
     "note_failure": "void @note_failure(ptr, i64, i64, ptr, ptr)",
+    **{f"first_nan_{x}": f"i64 @first_nan_{x}(ptr, i64)" for x in ("double", "float", "half")},
 }
-"""The routines of c_entry.ll that C functions call."""
+"""The routines of c_entry.ll and c_nan.ll that C functions call."""
+FEW = 32
+"""So many floats are compared in place, without a call: two at once, as in c_nan.ll."""
 RELATIONS = {"==": "eq", "<": "slt", "<=": "sle"}
 
 
@@ -47,6 +50,15 @@ class Given(NamedTuple):
     def of(cls, *addresses: int) -> Given:
         """Addresses as constants of IR."""
         return cls(*[f"inttoptr (i64 {address} to ptr)" for address in addresses])
+
+
+class Floats(NamedTuple):
+    """A result that is searched for nan: its number, where it is, and its floats."""
+
+    result: int
+    array: str
+    type: str
+    many: Value
 
 
 class EntryCode:
@@ -82,7 +94,9 @@ class EntryCode:
         arguments = f"ptr %table, {self.sizes}, ptr %record"
         status = b.now("i64", f"call i64 {self.given.kernel}({arguments})")
         b.do(f"%sound = icmp eq {status.typed}, 0")
-        b.do("br i1 %sound, label %done, label %failed")
+        b.do("br i1 %sound, label %written, label %failed")
+        b.label("written")
+        self.find_nan()
         self.end()
         return module(head, b)
 
@@ -230,6 +244,60 @@ class EntryCode:
         """The address of a word of some, used here alone."""
         return self.b.now("ptr", f"getelementptr i64, {words}, i64 {at}").typed
 
+    # ---- nan
+
+    def find_nan(self) -> None:
+        """Leave where a result has nan."""
+        b, some = self.b, FALSE
+        self.searched = self.floats() if self.made.finds_nan else []
+        for x in self.searched:
+            some = b.op("or", some, self.has_nan(x))
+        b.do(f"br {some.typed}, label %{'nan' if self.searched else 'done'}, label %done")
+        if not self.searched:
+            return
+        b.label("nan")
+        found = integer(-1)
+        for x in reversed(self.searched):
+            at = self.first_nan(x)
+            own = b.op("add", b.mul(at, integer(len(self.kernel.results))), integer(x.result))
+            found = b.select(b.op("icmp sge", at, integer(0)), own, found)
+        b.do(f"%nan.at = add {found.typed}, 0")
+        b.do("br label %rejected")
+
+    def floats(self) -> list[Floats]:
+        """The results that may be nan; a complex number is two floats."""
+        b, layout, found = self.b, self.layout, []
+        for n, at in sorted(self.made.results.items()):
+            type, place = self.kernel.results[n], layout.bytes + len(self.kernel.params) + n
+            kind = kind_of_dtype(type.dtype)
+            if (part := PARTS.get(kind, kind))[0] != "f":
+                continue
+            size = count(type.shape) * BYTES[kind] // BYTES[part]
+            if unknowns(size) <= self.made.known.keys():
+                many = integer(evaluate(size, self.made.known))
+            else:
+                bytes = b.now("i64", f"load i64, {self.word('ptr %words', place)}")
+                many = b.op("lshr", bytes, integer(BYTES[part].bit_length() - 1))
+            found.append(Floats(n, f"ptr %c{at}", BITS[part], many))
+        return found
+
+    def has_nan(self, x: Floats) -> Value:
+        """Whether a result has nan."""
+        if x.many.number is None or x.many.number > FEW:
+            return self.b.op("icmp sge", self.first_nan(x), integer(0))
+        some, ys = FALSE, []
+        for k in range(x.many.number):
+            at = self.b.now("ptr", f"getelementptr {x.type}, {x.array}, i64 {k}")
+            ys.append(self.b.now("f64", f"load {x.type}, {at.typed}").text)
+        for y, z in zip(ys[::2], [*ys[1::2], *ys[-1:]], strict=False):
+            nan = self.b.now("i1", f"fcmp uno {x.type} {y}, {z}")
+            some = self.b.op("or", some, nan)
+        return some
+
+    def first_nan(self, x: Floats) -> Value:
+        """The position of the first float of a result that is nan; -1 if none is."""
+        return self.b.now("i64", f"call i64 @first_nan_{x.type}({x.array}, {x.many.typed})")
+
     # ---- how a call ends
 
     def end(self) -> None:
@@ -255,6 +323,8 @@ class EntryCode:
             ways.append(("shared", OVERLAP, "%pair", "ptr null"))
         if self.made.checks:
             ways.append(("unfit", SIZES, "0", "ptr null"))
+        if self.searched:
+            ways.append(("rejected", NAN, "%nan.at", "ptr null"))
         for label, status, pair, record in ways:
             b.label(label)
             said = f"i64 {status}, i64 {pair}, {self.sizes}, {record}"

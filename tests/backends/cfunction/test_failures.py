@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import graphcore as gc
-from graphcore.backends.c_interface import FAILED, MEMORY, OVERLAP, SIZES
+from graphcore.backends.c_interface import FAILED, MEMORY, NAN, OVERLAP, SIZES
 from tests.backends.cfunction.calling import Call
 from tests.backends.llvm_kernels.native import needs_machine_code
 
@@ -18,6 +18,7 @@ x = gc.tensor("x", {"row": None})
 A = gc.tensor("A", {"i": None, "j": "i"})
 L = gc.linalg.cholesky(A, dims=("i", "j"))
 CHOLESKY = "int f(size_t i, const double *A, double *L)"
+MEAN = "int f(int row, double *x, double *y)"
 
 
 def words(error: Exception | None) -> str:
@@ -68,16 +69,57 @@ def test_a_single_float_is_nan() -> None:
     assert "not positive definite" in words(c.failure())
 
 
-def test_nan_is_no_failure() -> None:
-    """As in a call: what nan is computed from is not refused, and results are nan."""
-    f = gc.compile([A], L, native=True)
-    c = f.cfunc(CHOLESKY)
-    np.testing.assert_array_equal(
-        Call(f, c, np.full((2, 2), np.nan)).run()[0], f(np.full((2, 2), np.nan))
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "complex128", "complex64"])
+def test_a_result_with_nan(dtype: str) -> None:
+    """At any place, in a few floats or in many; all results are written."""
+    z = gc.tensor("z", {"row": None, "col": None}, dtype=dtype)
+    f = gc.compile(
+        [z],
+        {"twice": 2 * z, "first": z[{"row": 0}], "whole": gc.ones({"k": 3}, dtype="int32")},
+        native=True,
     )
+    for rows, cols in ((7, 33), (2, 3), (1, 1), (2, 0)):
+        for c in (f.cfunc(), f.cfunc(row=rows, col=cols)):
+            last = rows - 1, cols - 1
+            for at in {None, (0, 0), last, (rows // 2, cols // 2)} if cols else {None}:
+                values = np.ones((rows, cols), dtype)
+                if at:
+                    values[at] = complex(1, np.nan) if dtype[0] == "c" else np.nan
+                call = Call(f, c, values)
+                assert call() == (NAN if at else 0)
+                np.testing.assert_array_equal(call.results[0], 2 * values)
+                error = c.failure()
+                assert (error is None) == (at is None)
+                if at:
+                    said = f"the result 'twice' is nan at [row={at[0]}, col={at[1]}]"
+                    assert words(error).startswith(f"call: {said}\n  called at")
+                    assert isinstance(error, ValueError)
+
+
+def test_which_result_has_nan() -> None:
+    """The first of them; infinite results are none, and neither is nan on the way."""
+    f = gc.compile([x], {"value": x.sum(), "grad": 1 / x, "least": gc.min(x)}, native=True)
+    c = f.cfunc("int f(size_t row, double *x, double *grad, double *value, double *least)")
+    assert Call(f, c, np.array([1.0, np.inf, 0.0]))() == 0
+    assert Call(f, c, np.array([np.inf, -np.inf]))() == NAN
+    assert words(c.failure()).startswith("call: the result 'value' is nan\n")
+    assert Call(f, c, np.array([3.0, np.nan]))() == NAN
+    assert words(c.failure()).startswith("call: the result 'value' is nan\n")
+    assert f.check(np.array([np.inf, -np.inf])) is not None, "the cure"
+    hidden = gc.compile([x], gc.where(x > 0, gc.log(x), 0.0), native=True)
+    assert Call(hidden, hidden.cfunc(), np.array([-1.0, 1.0]))() == 0
+
+
+def test_nan_of_values_and_of_other_statuses_is_no_failure() -> None:
+    f = gc.compile([x], x.sum(), native=True)
+    for declaration, success in (("double f(int row, double *x)", 0), (MEAN, 1), (MEAN, 7)):
+        c = f.cfunc(declaration, success=success)
+        call = Call(f, c, np.array([1.0, np.nan]))
+        assert np.isnan(call.run()[0])
     unchecked = gc.compile([A], gc.linalg.cholesky(A, dims=("i", "j"), check=False), native=True)
-    c = unchecked.cfunc("int f(size_t i, const double *A, double *L)")
-    assert np.isnan(Call(unchecked, c, -np.eye(2)).run()[0]).any()
+    c = unchecked.cfunc(CHOLESKY)
+    assert Call(unchecked, c, -np.eye(2))() == NAN
+    assert "the result 'L' is nan at [i=0, j=0]" in words(c.failure())
 
 
 def test_success_of_another_number() -> None:
