@@ -245,7 +245,7 @@ def misfit(
         name = unknown[0]
         cure = keyword_cure(name, options[name], known, operands) or cure
     elif twice := [key for key in positional[: len(args)] if key in options]:
-        reason, cure = f"{twice[0]} is given by position and by name", "give it once"
+        reason = f"{twice[0]} is given by position and by name"
     elif missing:
         reason = f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"
         cure = cure_for(name_of(function), args) or cure
