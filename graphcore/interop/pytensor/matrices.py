@@ -10,7 +10,8 @@ import numpy as np
 import graphcore as gc
 from graphcore.frontend.core.base import Tensor
 
-from .rules import Apply, Unsaid, apply, lifted, rule
+from .refused import Unsaid
+from .rules import Apply, apply, lifted, rule
 from .values import Value, axes, axis, full, is_known, lift, new_names, number, numbers, renamed
 
 ROW, COL = axis(0), axis(1)
@@ -98,10 +99,19 @@ def read(op: Any, a: Tensor) -> Tensor:
     kind = getattr(op, "assume_a", "gen")
     if kind not in ("sym", "her"):
         return a
-    part = gc.tril if op.lower else gc.triu
-    half = part(a)
-    other = part(a, k=-1 if op.lower else 1).rename(row="col", col="row")
-    return half + (other if kind == "sym" else gc.conj(other))
+    return hermitian(a, op.lower) if kind == "her" else symmetric(a, op.lower)
+
+
+def symmetric(a: Tensor, lower: bool) -> Tensor:
+    """The symmetric matrix that has this triangle of `a`."""
+    part = gc.tril if lower else gc.triu
+    return part(a) + part(a, k=-1 if lower else 1).rename(row="col", col="row")
+
+
+def hermitian(a: Tensor, lower: bool) -> Tensor:
+    """The Hermitian matrix that has this triangle of `a`."""
+    part = gc.tril if lower else gc.triu
+    return part(a) + gc.conj(part(a, k=-1 if lower else 1)).rename(row="col", col="row")
 
 
 def triangular(op: Any, a: Tensor, b: Tensor) -> Tensor:
@@ -185,7 +195,7 @@ def packed_lu(op: Any, x: Tensor) -> list[Value]:
 
     def swap(order: Tensor, step: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
         i, wanted = step
-        at = gc.argmax(gc.equal(order, wanted), "row")
+        at = gc.sum(gc.where(gc.equal(order, wanted), rows, 0), "row")
         return exchange(order, i, at), at
 
     steps = gc.arange(x.sizes[ROW], dim="step")
@@ -228,16 +238,31 @@ def is_lower(op: Any) -> bool:
 @rule("Eigh", "Eigvalsh")
 def eigen_hermitian(node: Apply, x: Value, *metric: Value) -> Sequence[Value]:
     """Eigenvalues, and eigenvectors, of a Hermitian matrix."""
-    if metric:
-        raise Unsaid(
-            "generalized eigenvalues have no counterpart",
-            "factor the second matrix, and transform the first by the factor",
-        )
     matrix, lower = full(x, node.inputs[0].type), is_lower(node.op)
-    if len(node.outputs) == 1:
-        return [gc.linalg.eigvalsh(matrix, M, lower=lower, new="eigen").rename(eigen=ROW)]
-    w, v = gc.linalg.eigh(matrix, M, lower=lower, new="eigen")
-    return [w.rename(eigen=ROW), v.rename(eigen=COL)]
+    names = {ROW: "row", COL: "col"}
+    if metric:
+        other = full(metric[0], node.inputs[1].type).rename(names)
+        found = generalized(hermitian(matrix.rename(names), lower), other, lower)
+    elif len(node.outputs) == 1:
+        found = [gc.linalg.eigvalsh(matrix, M, lower=lower, new="eigen")]
+    else:
+        found = [*gc.linalg.eigh(matrix, M, lower=lower, new="eigen")]
+    names = {"row": ROW, "eigen": COL}
+    w, *vectors = found
+    return [w.rename(eigen=ROW), *[renamed(v, names) for v in vectors]]
+
+
+def generalized(a: Tensor, b: Tensor, lower: bool) -> list[Tensor]:
+    """`a v = w b v`: with `b = l l^H`, it is `c (l^H v) = w (l^H v)` for `c = l^-1 a l^-H`."""
+    factor = gc.linalg.cholesky(b, upper=not lower, check=False)
+    if not lower:
+        factor = gc.conj(factor).rename(row="col", col="row")
+    half = gc.linalg.solve_triangular(factor, a.rename(col="other"), lower=True, check=False)
+    turned = gc.conj(half).rename(other="row", col="other")
+    c = gc.linalg.solve_triangular(factor, turned, lower=True, check=False)
+    w, v = gc.linalg.eigh(gc.conj(c), ("other", "col"), new="eigen")
+    right = gc.conj(factor), v.rename(other="col")
+    return [w, gc.linalg.solve_triangular(*right, ("col", "row"), check=False)]
 
 
 of_matrix("Cholesky", cholesky)

@@ -11,7 +11,8 @@ from graphcore.frontend.core.base import Tensor
 
 from .indices import slice_of
 from .reductions import REDUCTIONS
-from .rules import Apply, Unsaid, apply, lifted, names_of, rule
+from .refused import Unsaid
+from .rules import Apply, apply, lifted, names_of, rule
 from .scalars import scalar_results
 from .values import Value, axes, axis, is_known, lift, new_names, number, renamed
 

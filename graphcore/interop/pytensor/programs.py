@@ -14,7 +14,7 @@ from pytensor.graph.traversal import graph_inputs
 import graphcore as gc
 from graphcore.frontend.core.base import Tensor
 
-from .rules import translate
+from .rules import refuse_input, translate
 from .values import Value, axes, fit, full, lift
 
 REWRITES = ("canonicalize", "stabilize")
@@ -78,6 +78,7 @@ def inputs_like(inputs: Sequence[Any]) -> list[Tensor]:
     """An input for each of PyTensor's; axes have open sizes of their own, named dims one."""
     made: list[Tensor] = []
     for k, v in enumerate(inputs):
+        refuse_input(v)
         name = v.name or f"x{k}"
         while any(x.name == name for x in made):
             name += "'"

@@ -12,7 +12,8 @@ import graphcore as gc
 from graphcore import special
 from graphcore.frontend.core.base import Tensor
 
-from .rules import Apply, Unsaid, lifted, names_of, rule
+from .refused import Unsaid
+from .rules import Apply, lifted, names_of, rule
 from .scalars import SIZES
 from .shapes import reshaped
 from .values import (

@@ -28,3 +28,7 @@ CURES = {
     "rule": 'write a rule, a function of the node and tensors: @gc.interop.pytensor.rule("{name}")',
 }
 """The cures; under "rule" that of an op which is not known at all."""
+
+
+class Unsaid(Exception):
+    """A refusal by a rule, which does not know its node: a reason, and a cure."""

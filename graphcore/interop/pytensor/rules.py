@@ -10,10 +10,10 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 
 from graphcore.frontend.core.base import Tensor, refusal
-from graphcore.ir.errors import GraphTypeError
+from graphcore.ir.errors import GraphError, GraphTypeError
 from graphcore.ir.provenance import Origin, inheriting, is_installed
 
-from .refused import CURES, REFUSED
+from .refused import CURES, REFUSED, Unsaid
 from .values import Array, Value, fit, is_known, known, lift
 
 Apply: TypeAlias = Any
@@ -56,9 +56,14 @@ def names_of(op: object) -> list[str]:
     return [kind.__name__ for kind in type(op).__mro__]
 
 
+def space_of(x: object) -> str:
+    """The part of PyTensor whose values have no counterpart, where an op or a type is of it."""
+    return next((k for k in ("sparse", "typed_list") if f".{k}." in type(x).__module__), "")
+
+
 def rule_of(op: object) -> Rule | None:
     """The rule of an op; None if it has none, or another kind of values."""
-    if ".sparse." in type(op).__module__ or ".typed_list." in type(op).__module__:
+    if space_of(op):
         return None
     keys = [
         f"xtensor.{k.__name__}" if ".xtensor." in k.__module__ else k.__name__
@@ -109,6 +114,8 @@ INNER = ("OpFromGraph", "Scan", "IfElse", "CheckAndRaise", "ScalarLoop", "RNGCon
 
 def fold(node: Apply, operands: Sequence[Value]) -> list[Value] | None:
     """Results that are integers or bool and known now, by PyTensor's own function; or None."""
+    if space_of(node.op):
+        return None
     kinds = [np.dtype(getattr(v.type, "dtype", object)).kind for v in node.outputs]
     arrays = [x for x in operands if is_known(x)]
     if len(arrays) < len(operands) or any(kind not in "iub" for kind in kinds):
@@ -151,21 +158,23 @@ def made_at(node: Apply) -> Origin | None:
 
 def refuse(node: Apply, reason: str = "", cure: str = "") -> NoReturn:
     """Refuses a node: without a reason, as its op has no counterpart."""
-    kind = next((name for name in names_of(node.op) if name in REFUSED), "")
     name = type(node.op).__name__
-    for space in ("sparse", "typed_list"):
-        if f".{space}." in type(node.op).__module__:
-            kind = space
-    said = f"{name} of PyTensor"
+    kind = space_of(node.op) or next((k for k in names_of(node.op) if k in REFUSED), "")
     reason = reason or REFUSED.get(kind, "it has no rule")
     cure = cure or CURES.get(kind, CURES["rule"].format(name=name))
-    raise refusal(
-        f"{said}: {reason}", cure=cure, kind=UntranslatedError, where="made", name="from_pytensor"
-    )
+    raise untranslated(f"{name} of PyTensor: {reason}", cure)
 
 
-class Unsaid(Exception):
-    """A refusal by a rule, which does not know its node: a reason, and a cure."""
+def refuse_input(variable: Any) -> None:
+    """Refuses an input that is no tensor."""
+    kind = space_of(variable.type)
+    if kind:
+        raise untranslated(f"the input {variable}: {REFUSED[kind]}", CURES[kind])
+
+
+def untranslated(reason: str, cure: str) -> GraphError:
+    """The error of a node or an input."""
+    return refusal(reason, cure=cure, kind=UntranslatedError, where="made", name="from_pytensor")
 
 
 @contextmanager

@@ -14,7 +14,8 @@ from graphcore import special
 from graphcore.frontend.core.base import Tensor
 from graphcore.ir.sizes import maximum, minimum, same
 
-from .rules import Apply, Unsaid, names_of, refuse, rule, translate
+from .refused import Unsaid
+from .rules import Apply, names_of, refuse, rule, translate
 from .values import Value, is_known, is_sizes, known, lift
 
 
@@ -48,6 +49,22 @@ def round_away(x: Tensor) -> Tensor:
     return gc.where(x >= 0, gc.floor(x + 0.5), gc.ceil(x - 0.5))
 
 
+def clip(x: Tensor, low: Tensor, high: Tensor) -> Tensor:
+    """`low` where `x` is less, else `high` where `x` is more: bounds that cross, or nan, decide so.
+
+    At a bound the slope is that of `x`, as in PyTensor.
+    """
+    return gc.where(x < low, low, gc.where(x > high, high, x))
+
+
+def complex_of(x: Tensor, y: Tensor) -> Tensor:
+    """`x + i y`; `1j * y` alone would have the real part nan where `y` is not finite."""
+    turned = 1j * y
+    for end in (np.inf, -np.inf):
+        turned = gc.where(gc.equal(y, end), complex(0, end), turned)
+    return x + gc.where(gc.isnan(y), complex(0, np.nan), turned)
+
+
 def times_unless_zero(x: Tensor, y: Tensor) -> Tensor:
     """`x y`, in which a factor 0 is left out."""
     return gc.where(gc.equal(x, 0), y, gc.where(gc.equal(y, 0), x, x * y))
@@ -74,7 +91,7 @@ SCALARS: dict[str, Callable[..., Tensor]] = {
     "BetaInc": special.betainc,
     "BetaIncInv": special.betaincinv,
     "Ceil": gc.ceil,
-    "Clip": lambda x, low, high: gc.minimum(gc.maximum(x, low), high),
+    "Clip": clip,
     "Cos": gc.cos,
     "Cosh": gc.cosh,
     "Deg2Rad": gc.deg2rad,
@@ -146,8 +163,8 @@ OWN_DTYPES: dict[str, Callable[..., Tensor]] = {
     "AND": either(gc.logical_and, gc.bitwise_and),
     "Angle": gc.angle,
     "Cast": lambda x: x,
-    "Complex": lambda x, y: x + 1j * y,
-    "ComplexFromPolar": lambda r, angle: r * gc.cos(angle) + 1j * (r * gc.sin(angle)),
+    "Complex": complex_of,
+    "ComplexFromPolar": lambda r, angle: complex_of(r * gc.cos(angle), r * gc.sin(angle)),
     "Conj": gc.conj,
     "EQ": gc.equal,
     "GE": gc.greater_equal,

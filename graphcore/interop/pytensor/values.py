@@ -20,6 +20,8 @@ from graphcore.ir.node import Node
 from graphcore.ir.sizes import Expression, Size, lower_bound, same
 from graphcore.ops import elementwise, leaf, named
 
+from .refused import Unsaid
+
 Array: TypeAlias = np.ndarray[Any, Any]
 Value: TypeAlias = Tensor | Array | slice | None
 Type: TypeAlias = Any
@@ -93,7 +95,7 @@ def fit(x: Tensor, type: Type) -> Tensor:
             elif n != 1 and axis(i) not in x.dims:
                 x = x.expand_dims({axis(i): 1 if n is None else n})
     if x.dtype.kind == "c" and np.dtype(type.dtype).kind != "c":
-        x = gc.real(x)
+        raise Unsaid("its values are complex, and its type is real", "use PyTensor's own modes")
     return gc.astype(x, type.dtype)
 
 

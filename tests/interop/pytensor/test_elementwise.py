@@ -206,6 +206,20 @@ def test_complex() -> None:
     same_values(pt.complex, [ANY, POSITIVE])
 
 
+def test_complex_numbers_of_parts_that_are_not_finite() -> None:
+    ends = np.array([0.0, 1.0, np.inf, -np.inf, np.nan])
+    same_values(lambda x, y: pt.complex(x[:, None], y), [ends, ends])
+
+
+def test_bounds_of_clip_that_cross_and_slopes_at_bounds() -> None:
+    """The lower bound comes first, nan is no bound, and at a bound the slope is that of x."""
+    ends = np.array([-1.0, 0.0, 2.0, np.nan])
+    same_values(lambda x, y, z: pt.clip(x[:, None, None], y[:, None], z), [ends, ends, ends])
+    whole = np.arange(-2, 4)
+    same_values(lambda x: pt.clip(x, np.int64(3), np.int64(1)), [whole])
+    same_slopes(lambda x: pt.clip(x, -1.0, 2.0), [ends[:3]])
+
+
 def test_polygamma() -> None:
     same_values(lambda x: pt.polygamma(2, x), [POSITIVE])
 

@@ -155,6 +155,33 @@ def test_an_unknown_op_is_refused_until_it_has_a_rule() -> None:
         del RULES["Cubed"]
 
 
+def test_values_that_are_no_tensors_are_refused() -> None:
+    import pytensor.sparse as sparse
+    import pytensor.typed_list as lists
+
+    x, rows = pt.vector("x"), lists.TypedListType(pt.vector().type)("rows")
+    matrix = sparse.csr_matrix("matrix")
+    words = r"(?s){}.*made at test_mode.*cure: {}"
+    for inputs, y, what, cure in [
+        ([rows], rows[0], "input rows: lists of tensors", "stack"),
+        ([x], lists.make_list([x, x])[0], "MakeList of PyTensor: lists of tensors", "stack"),
+        ([matrix], sparse.dense_from_sparse(matrix), "input .*: sparse", "write the matrix"),
+    ]:
+        with pytest.raises(UntranslatedError, match=words.format(what, cure)):
+            pytensor.function(inputs, y, mode=MODE)
+
+
+def test_complex_values_of_a_real_type_are_refused() -> None:
+    """PyTensor's type of the vectors of a complex matrix is real."""
+    from pytensor.tensor import linalg
+
+    x = pt.zmatrix("x")
+    vectors = linalg.eigh(x)[1]
+    if vectors.dtype == "float64":
+        with pytest.raises(UntranslatedError, match=r"(?s)values are complex.*cure"):
+            pytensor.function([x], vectors, mode=MODE)
+
+
 def test_lines_of_the_user() -> None:
     """What is built has the line that made the node in PyTensor."""
     x = pt.matrix("x")
