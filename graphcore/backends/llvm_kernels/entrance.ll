@@ -5,6 +5,7 @@
 ;   0  words (below) as an int64 array    2  prepare(*arguments) -> (workspace, *arrays), or raises
 ;   1  the list of idle workspaces        3  failed(workspace): raises what the kernel recorded
 ;                                         4  show(workspace): shows what the kernel has printed
+;                                         5  results(workspace): new arrays, some of them large
 ;
 ; Words of a program:
 ;   0  how many params                    4  where the unknown sizes begin
@@ -15,12 +16,12 @@
 ;   8  for each param, then for each result: its dtype, the number of its axes
 ;
 ; Words of a workspace, an int64 array:
-;   0  the address of the kernel          5  how many bytes of prints wait to be shown
-;   1  how long the last call took        6  how much work is left until `poll`
-;   2  the program, as a tuple            7  when to look for signals next
-;   3  the workspace itself, as an array  8  the thread that gave up the GIL
-;   4  the address of the prints          9  the record of a failure, and so on as the program says;
-;                                            after the sizes of the params those of the results
+;   0  the address of the kernel          6  how many bytes of prints wait to be shown
+;   1  how long the last call took        7  how much work is left until `poll`
+;   2  whether some results are large     8  when to look for signals next
+;   3  the program, as a tuple            9  the thread that gave up the GIL
+;   4  the workspace itself, as an array  10 the record of a failure, and so on as the program says;
+;   5  the address of the prints             after the sizes of the params those of the results
 ; Times are in ticks of the processor, work in values about.
 ;
 ; Kernels put what is printed into a buffer, which is shown where it is full, at looks for signals
@@ -214,7 +215,7 @@ end:
 }
 
 ; New arrays for all results, whose data are entered in the table; null if there is no memory.
-define internal ptr @new_results(ptr %program, ptr %words) #0 {
+define internal ptr @new_results(ptr %self, ptr %space, ptr %program, ptr %words) #0 {
   %params = call i64 @word(ptr %program, i64 0)
   %results = call i64 @word(ptr %program, i64 1)
   %axes = call i64 @word(ptr %program, i64 2)
@@ -227,12 +228,23 @@ define internal ptr @new_results(ptr %program, ptr %words) #0 {
   %pairs = shl i64 %params, 1
   %skip = add i64 %pairs, 8
   %kinds = getelementptr i64, ptr %program, i64 %skip
-  %list = call ptr @PyList_New(i64 %results)
+  %large.word = call i64 @word(ptr %words, i64 2)
+  %large = icmp ne i64 %large.word, 0
+  br i1 %large, label %ask, label %new
+ask:
+  %results.f = call ptr @PyTuple_GetItem(ptr %self, i64 5)
+  %given = call ptr @PyObject_CallOneArg(ptr %results.f, ptr %space)
+  br label %begin
+new:
+  %empty = call ptr @PyList_New(i64 %results)
+  br label %begin
+begin:
+  %list = phi ptr [%given, %ask], [%empty, %new]
   %failed = icmp eq ptr %list, null
   br i1 %failed, label %none, label %next
 next:
-  %i = phi i64 [0, %0], [%i1, %made]
-  %shape = phi ptr [%sizes, %0], [%beyond, %made]
+  %i = phi i64 [0, %begin], [%i1, %made]
+  %shape = phi ptr [%sizes, %begin], [%beyond, %made]
   %more = icmp slt i64 %i, %results
   br i1 %more, label %one, label %end
 one:
@@ -241,13 +253,21 @@ one:
   %dtype = load ptr, ptr %dtype.word
   %ndim.at = add i64 %pair, 1
   %ndim = call i64 @word(ptr %kinds, i64 %ndim.at)
+  br i1 %large, label %take, label %make
+take:
+  %y.given = call ptr @PyList_GetItem(ptr %list, i64 %i)
+  br label %made
+make:
   %ndim32 = trunc i64 %ndim to i32
   call void @Py_IncRef(ptr %dtype)                  ; the array takes this reference
-  %y = call ptr inttoptr (i64 NEW_FROM_DESCR to ptr)(ptr inttoptr (i64 NDARRAY to ptr), ptr %dtype, i32 %ndim32, ptr %shape, ptr null, ptr null, i32 0, ptr null)
-  %lost = icmp eq ptr %y, null
-  br i1 %lost, label %drop, label %made
+  %y.new = call ptr inttoptr (i64 NEW_FROM_DESCR to ptr)(ptr inttoptr (i64 NDARRAY to ptr), ptr %dtype, i32 %ndim32, ptr %shape, ptr null, ptr null, i32 0, ptr null)
+  %lost = icmp eq ptr %y.new, null
+  br i1 %lost, label %drop, label %enter
+enter:
+  %entered = call i32 @PyList_SetItem(ptr %list, i64 %i, ptr %y.new)
+  br label %made
 made:
-  %entered = call i32 @PyList_SetItem(ptr %list, i64 %i, ptr %y)
+  %y = phi ptr [%y.given, %take], [%y.new, %enter]
   %data = call ptr @data(ptr %y)
   %slot = getelementptr ptr, ptr %first, i64 %i
   store ptr %data, ptr %slot
@@ -271,18 +291,18 @@ define internal i64 @run(ptr %self, ptr %space, ptr %program, ptr %words) #0 {
   %unknowns = getelementptr i64, ptr %words, i64 %unknowns.at
   %table.at = call i64 @word(ptr %program, i64 6)
   %table = getelementptr i64, ptr %words, i64 %table.at
-  %self.at = getelementptr i64, ptr %words, i64 2
+  %self.at = getelementptr i64, ptr %words, i64 3
   store ptr %self, ptr %self.at
-  %space.at = getelementptr i64, ptr %words, i64 3
+  %space.at = getelementptr i64, ptr %words, i64 4
   store ptr %space, ptr %space.at
-  %waiting = getelementptr i64, ptr %words, i64 5
+  %waiting = getelementptr i64, ptr %words, i64 6
   store i64 0, ptr %waiting
-  %fuel = getelementptr i64, ptr %words, i64 6
+  %fuel = getelementptr i64, ptr %words, i64 7
   store i64 TANK, ptr %fuel
-  %due = getelementptr i64, ptr %words, i64 7
-  %holder = getelementptr i64, ptr %words, i64 8
+  %due = getelementptr i64, ptr %words, i64 8
+  %holder = getelementptr i64, ptr %words, i64 9
   store ptr null, ptr %holder
-  %record = getelementptr i64, ptr %words, i64 9
+  %record = getelementptr i64, ptr %words, i64 10
   %took.at = getelementptr i64, ptr %words, i64 1
   %last = load i64, ptr %took.at
   %limit = load i64, ptr @long
@@ -522,12 +542,12 @@ begin:
   %space = phi ptr [%found, %seek], [%made, %prepared]
   %held = phi ptr [null, %seek], [%given, %prepared]
   %words = call ptr @data(ptr %space)
-  %results = call ptr @new_results(ptr %program, ptr %words)
+  %results = call ptr @new_results(ptr %self, ptr %space, ptr %program, ptr %words)
   %lost = icmp eq ptr %results, null
   br i1 %lost, label %full, label %go
 full:
   call void @PyErr_Clear()                          ; `failed` words it
-  %record = getelementptr i64, ptr %words, i64 9
+  %record = getelementptr i64, ptr %words, i64 10
   store i64 -1, ptr %record
   br label %failed
 go:

@@ -17,14 +17,14 @@ import weakref
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module, resources
-from itertools import chain
+from itertools import chain, islice
 from math import prod
 from typing import Any, NamedTuple, TypeAlias
 from weakref import WeakValueDictionary
 
 import numpy as np
 
-from graphcore.backends import printing
+from graphcore.backends import printing, result_memory
 from graphcore.ir import Array
 from graphcore.ir.errors import GraphMemoryError
 from graphcore.ir.sizes import Size, evaluate
@@ -50,11 +50,13 @@ FULL = -1
 """The first word of the record if there is no memory for the results."""
 STOPPED = 2
 """The value that a kernel returns after a signal handler has raised."""
-PRINTED = 4
+LARGE = 2
+"""The word of a workspace that says whether some of its results are large."""
+PRINTED = 5
 """The word of a workspace that says where its prints are, before the number of bytes that wait."""
 PRINTS = 2**16
 """How many bytes of prints wait until they are shown."""
-HEAD = 9
+HEAD = 10
 """The words of a workspace before the record."""
 FUEL = -3
 """The place, before the record, of the work that is left until a loop calls `poll`."""
@@ -189,7 +191,7 @@ class CallableKernel:
 
     def function(self, name: str) -> Any:
         """The program behind a function of the entrance's machine code."""
-        state = self.words, self.idle, self.prepare, self.failed, self.show
+        state = self.words, self.idle, self.prepare, self.failed, self.show, self.new_results
         return new_function()(definition(name).ctypes.data, state, None, None)
 
     def prepare(self, *args: Any) -> tuple[Array, ...]:
@@ -226,8 +228,8 @@ class CallableKernel:
         kernel, places = self.kernel, self.places
         known = self.known(sizes)
         shapes = [[evaluate(size, known) for size in type.shape] for type in kernel.results]
-        for type, its in zip(kernel.results, shapes, strict=True):
-            np.empty(its, type.dtype)  # raises here where there is no memory for a result
+        pairs = zip(shapes, self.dtypes[len(kernel.params) :], strict=True)
+        bytes_of = [np.empty(*pair).nbytes for pair in pairs]  # raises where there is no memory
         table = places.end - len(kernel.slots)
         values, buffers, growing = [], [], []
         for at, slot in enumerate(kernel.slots, table):
@@ -249,11 +251,13 @@ class CallableKernel:
         starts, bytes = packed(needs)
         head = -(-places.end * 8 // LINE) * LINE
         prints = PRINTS if self.prints else 0
-        memory = np.empty(head + bytes + prints + LINE, np.uint8)
+        space = head + bytes + prints + LINE
+        memory = result_memory.with_all_memory(lambda: np.empty(space, np.uint8))
         start = -memory.ctypes.data % LINE
         words = memory[start : start + places.end * 8].view(np.int64)
         words[:HEAD] = 0
         words[:2] = self.code_for(known), sys.maxsize
+        words[LARGE] = any(map(result_memory.is_large, bytes_of))
         words[PRINTED] = words.ctypes.data + head + bytes
         words[places.shapes : places.numbers] = [*shape, *chain(*shapes), *sizes]
         words[table:] = values
@@ -265,6 +269,14 @@ class CallableKernel:
             weakref.finalize(words, release, memory[start:], growing).atexit = False
         self.spaces[words.ctypes.data] = words
         return words
+
+    def new_results(self, words: Array) -> list[Array]:
+        """New arrays for the results of a call, some of which are large."""
+        axes, results = self.words[2], self.kernel.results
+        sizes = iter(words[self.places.shapes + axes : self.places.unknowns].tolist())
+        dtypes = self.dtypes[len(self.kernel.params) :]
+        shapes = [tuple(islice(sizes, type.ndim)) for type in results]
+        return [result_memory.empty(*pair) for pair in zip(shapes, dtypes, strict=True)]
 
     def code_for(self, known: dict[str, int]) -> int:
         """The address of the code for calls of some sizes, which is made at the first of them."""

@@ -6,11 +6,13 @@ import contextvars
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
+from functools import cached_property, partial
 from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from graphcore.backends import result_memory
 from graphcore.backends.errors import DEFECTS, defect, in_step, outside, reword
 from graphcore.ir import Array, Graph, Node
 from graphcore.ir.errors import GraphError
@@ -31,10 +33,11 @@ SIZES_KEPT = 4
 
 
 class Workspace(NamedTuple):
-    """Memory for one call at a time, and a context in which NumPy raises no flags."""
+    """Memory for one call at a time, a context in which NumPy raises no flags, and what runs."""
 
     buffers: list[Array]
     run: Callable[..., Any]
+    code: Running
 
 
 class Function:
@@ -48,10 +51,11 @@ class Function:
     ) -> None:
         self.unknowns, self.code = unknowns, generate(graph, unknowns, compiled)
         self._trace = graph.trace
+        self._results = [y.type for y in graph.outputs if y.type.unknowns <= {*unknowns}]
         self._start(Running(self.code))
 
     def _start(self, running: Running) -> None:
-        self.running, self._main = running, running.run
+        self.running = running
         self._idle: OrderedDict[tuple[int, ...], list[Workspace]] = OrderedDict()
 
     def run_as(self, way: Callable[[Code], Running]) -> Function:
@@ -59,6 +63,7 @@ class Function:
         other = copy(self)
         with described_by(self._trace):
             other._start(way(self.code))
+            other._reusing = other.running
         return other
 
     @property
@@ -94,11 +99,11 @@ class Function:
         except IndexError:
             workspace = self.workspace(sizes)
         try:
-            results: list[Array] = workspace[1](self._main, arrays, sizes, workspace[0])
+            results: list[Array] = workspace[1](workspace[2].run, arrays, sizes, workspace[0])
         except Exception as error:
             cause = error.__cause__ if isinstance(error, CallbackError) else None
             with described_by(self._trace):
-                raise self._explain(error) from (cause or error)
+                raise self._explain(error, workspace.code) from (cause or error)
         finally:
             idle.append(workspace)
         return results
@@ -110,10 +115,22 @@ class Function:
         return self._idle.setdefault(sizes, [])
 
     def workspace(self, sizes: tuple[int, ...]) -> Workspace:
-        """A new workspace: buffers of these sizes, and a context for them alone."""
+        """A new workspace: buffers of these sizes, a context for them alone, and the code."""
         context = contextvars.copy_context()
         context.run(np.seterr, all="ignore")
-        return Workspace(self.buffers(sizes), context.run)
+        known = dict(zip(self.unknowns, sizes, strict=True))
+        large = [
+            y
+            for y in self._results
+            if result_memory.is_large(evaluate(y.count, known) * y.dtype.itemsize)
+        ]
+        running = self._reusing if large else self.running
+        return Workspace(self.buffers(sizes), context.run, running)
+
+    @cached_property
+    def _reusing(self) -> Running:
+        """The code, whose new arrays lie in memory that is used again."""
+        return Running(self.code, empty=result_memory.empty)
 
     def buffers(self, sizes: tuple[int, ...]) -> list[Array]:
         """New buffers for a call of these sizes."""
@@ -124,7 +141,8 @@ class Function:
             shape = [evaluate(size, known) for size in buffer.type.shape]
             if buffer.slot not in memory:
                 try:
-                    memory[buffer.slot] = on_line(prod(shape), buffer.type.dtype)
+                    new = partial(on_line, prod(shape), buffer.type.dtype)
+                    memory[buffer.slot] = result_memory.with_all_memory(new)
                 except (MemoryError, ValueError) as error:
                     written = [node for node, place in self.places.items() if place == name]
                     with described_by(self._trace):
@@ -133,9 +151,9 @@ class Function:
             buffers.append(memory[buffer.slot].reshape(shape))
         return buffers
 
-    def _explain(self, error: Exception) -> GraphError:
+    def _explain(self, error: Exception, running: Running) -> GraphError:
         """The error with the op, its dims and the user's line."""
-        line, values, text = self.running.failure(error)
+        line, values, text = running.failure(error)
         if isinstance(error, DEFECTS):
             return defect(error, None if line is None else line.node, text)
         if line is None:

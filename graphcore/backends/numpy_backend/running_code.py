@@ -24,21 +24,25 @@ class Failure(NamedTuple):
 
 
 class Running:
-    """Code as a function of arrays, sizes and buffers; tracebacks show lines of its text."""
+    """Code as a function of arrays, sizes and buffers; tracebacks show lines of its text.
 
-    def __init__(self, code: Code, source: Source | None = None) -> None:
+    `names` mean other objects in it than they do in the code.
+    """
+
+    def __init__(self, code: Code, source: Source | None = None, **names: Any) -> None:
         self.code, self.source = code, source or code.render()
         self.python = python_code(self.source.text)
-        exec(self.python.code, code.scope)
-        self.run: Run = code.scope["run"]
+        self.scope = {**code.scope, **names}
+        exec(self.python.code, self.scope)
+        self.run: Run = self.scope["run"]
 
     def runs(self, frame: FrameType) -> bool:
         """Whether a frame runs this code, and not equal code of another program."""
-        return frame.f_globals is self.code.scope and frame.f_code.co_filename == self.python.file
+        return frame.f_globals is self.scope and frame.f_code.co_filename == self.python.file
 
     def failure(self, error: Exception) -> Failure:
         """Where an error comes from."""
-        trace, values = error.__traceback__, dict(self.code.scope)
+        trace, values = error.__traceback__, dict(self.scope)
         line, text = None, ""
         while trace is not None:  # deep blocks are functions, called by each other
             if self.runs(trace.tb_frame):

@@ -86,7 +86,6 @@ class Timed(Running):
         self.inside: dict[int, int] = {}  # the block of a line, by its identity
         self.clock = Clock(0)
         own = copy(code)
-        own.scope = {**code.scope, **dict.fromkeys(NAMES, print)}
         own.rows = [*code.rows]
         for at, (start, stop, _) in reversed([*enumerate(code.blocks)]):  # later ones stay in place
             rows = code.rows[start:stop]
@@ -108,7 +107,7 @@ class Timed(Running):
         """From now on another call is measured."""
         self.clock = clock = Clock(len(self.timed), len(self.blocks))
         functions = clock.begin, clock.end, clock.enter, clock.leave
-        self.code.scope.update(zip(NAMES, functions, strict=True))
+        self.scope.update(zip(NAMES, functions, strict=True))
 
     def collect(self) -> tuple[list[Spent], list[Inside]]:
         """What the lines took, in the order of the code, and the loops and branches themselves."""
