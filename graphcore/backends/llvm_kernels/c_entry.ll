@@ -15,7 +15,7 @@
 ; A workspace is a template whose word 0 says how many bytes there are. Its addresses are those of
 ; buffers in it. A call takes a slot, or where all are taken one of its own, which it frees.
 
-declare ptr @llvm.thread.pointer.p0()
+declare ptr @llvm.thread.pointer()
 declare ptr @aligned_alloc(i64, i64)
 declare void @free(ptr)
 declare void @free_grown(ptr)                        ; the C library's, for memory that kernels got
@@ -34,7 +34,7 @@ define internal i64 @word(ptr %words, i64 %at) #0 {
 ; A child of a fork never sees the slots free that other threads had then.
 define ptr @take(ptr %pool, ptr %own) #0 {
 entry:
-  %thread = call ptr @llvm.thread.pointer.p0()
+  %thread = call ptr @llvm.thread.pointer()
   %thread.i = ptrtoint ptr %thread to i64
   %hash = lshr i64 %thread.i, 12
   br label %next
