@@ -27,10 +27,10 @@ MAY_IMPORT = {
     "inspection": {"ir", "ops", "analysis", "schedule"},
     "interop": {"ir", "ops", "analysis", "backends"},
 }
-BRIDGE = "interop.pytensor"
-"""The part of interop that makes programs of another library's graphs, and compiles them."""
+BRIDGES = {"interop.nutpie", "interop.pytensor"}
+"""The parts of interop that make programs of another library's graphs, and compile them."""
 SEES_EVERYTHING = {
-    BRIDGE,
+    *BRIDGES,
     *(
         "__init__",
         "__main__",
@@ -100,8 +100,8 @@ def part_of(module: str) -> str | None:
     first, *rest = module.split(".")
     if first != PACKAGE.name:
         return None
-    if ".".join(rest[:2]) == BRIDGE:
-        return BRIDGE
+    if (bridge := ".".join(rest[:2])) in BRIDGES:
+        return bridge
     return rest[0] if rest else "__init__"
 
 

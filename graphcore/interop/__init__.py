@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import Any
 
-TRANSLATIONS = {"from_pytensor": "pytensor", "to_pytensor": "pytensor"}
+TRANSLATIONS = {"from_pytensor": "pytensor", "to_pytensor": "pytensor", "to_nutpie": "nutpie"}
 """Functions that need another library, and the package here that has them."""
 
 

@@ -31,7 +31,10 @@ def forgotten_ops() -> Iterator[None]:
 RUNNABLE = [page for page in pages.PAGES if pages.BLOCK.search(page.read_text(encoding="utf-8"))]
 
 
-NEEDS = {"docs/howto/pytensor.md": {"pytensor": "3.0", "pymc": "6.0"}}
+NEEDS = {
+    "docs/howto/nutpie.md": {"nutpie": "0.16.8", "pymc": "6.0"},
+    "docs/howto/pytensor.md": {"pytensor": "3.0", "pymc": "6.0"},
+}
 """Libraries that the snippets of a page import, which tests do not ask for."""
 
 
