@@ -24,6 +24,7 @@ from graphcore.ops import autodiff, control, leaf
 from graphcore.ops.control import LOOPS
 
 from .accumulate import add_scattered
+from .axis_order import align_axes
 from .commuted import share_commuted
 from .contraction import contraction
 from .decompose import DECOMPOSE, decomposition
@@ -203,6 +204,7 @@ def shared_passes(costs: TargetCosts) -> Passes:
         Pass("factors shared", by_costs(share_factors, costs), DECOMPOSED),
         # An element is added at its place: a loop whose carry is updated walks no zeros.
         Pass("scattered added", add_scattered, DECOMPOSED),
+        Pass("axes aligned", align_axes, DECOMPOSED),
         Pass("optimized", in_turn(share_commuted, tidied.change), DECOMPOSED),
     ]
 

@@ -1,0 +1,192 @@
+"""Axes as they lie: values that are computed of each other, element by element, have one order.
+
+The dims of a result come in the order in which its operands are written: `p * x` of p[z] and
+x[row, z] is [z, row]. That need not be the order in which operands lie and results are stored. So
+the members of a group all get the order in which the fewest transposes are left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from graphcore.ir import Graph, Node, Rule
+from graphcore.ir.axes import Reduces, at
+from graphcore.ir.transform import transform
+from graphcore.ops import leaf, tensor
+
+from .engine import simplify
+from .loops.view import inside_as_well
+from .motion import in_order
+from .plain import Axes, other_axes, transpose
+from .tidy import tidy
+
+MOVES = frozenset({tensor.slice_, tensor.embed, tensor.concat})
+"""Ops that compute with axes in any order, as elementwise ones do."""
+ROUNDS = 4
+"""The most times that groups are looked for."""
+MATRICES = {tensor.matmul: 2, tensor.matvec: 1}
+"""How many operands of a product are matrices, which it reads as their transposes as well."""
+
+
+class End(NamedTuple):
+    """A value that a group reads, or one of its own as others read it: the group's axes of it.
+
+    The last `free` of them may have any order.
+    """
+
+    value: Node
+    axes: Axes
+    free: int = 0
+
+    def is_turned(self, order: Axes) -> bool:
+        """Whether it has its axes in another order than the group; one place has no order."""
+        own = [axis for axis, n in zip(self.axes, self.value.type.shape, strict=True) if n != 1]
+        held = [axis for axis in own if axis in self.axes[: len(self.axes) - self.free]]
+        return held != [axis for axis in order if axis in own][: len(held)]
+
+
+class Group(NamedTuple):
+    """Nodes that are computed of each other: which axes of the group those of each member are.
+
+    `large` are its ends, `small` those that it reads repeated along further axes. `over` has the
+    axes over which members are reduced, and `transposes` those there are now.
+    """
+
+    members: dict[Node, Axes]
+    large: set[End]
+    small: set[End]
+    over: list[Axes]
+    transposes: set[Node]
+
+    def best_order(self) -> Axes | None:
+        """The order that leaves the fewest transposes, if these are fewer than there are.
+
+        Of several it is one in which reductions run along memory, then that of most members.
+        """
+
+        def cost(order: Axes) -> tuple[int, ...]:
+            across = sum(order[-1] not in axes for axes in self.over)
+            return (
+                sum(end.is_turned(order) for end in self.large),
+                sum(end.is_turned(order) for end in self.small) + across,
+                sum(axes != order for axes in self.members.values()),
+            )
+
+        found = {*self.members.values(), *(end.axes for end in self.large)}
+        best = min(sorted(found), key=cost)
+        return best if cost(best)[0] < len(self.transposes) else None
+
+
+def align_axes(graph: Graph) -> Graph:
+    """The graph whose elementwise values have their axes in the order of what lies in memory.
+
+    A group in another order shows others another order, where its reductions are read.
+    """
+    for _ in range(ROUNDS):
+        if (new := align_once(graph)) is graph:
+            break
+        graph = simplify(new, tidy)
+    return graph
+
+
+def align_once(graph: Graph) -> Graph:
+    """The graph with the groups there are in their best orders."""
+    if tensor.transpose not in graph.ops():
+        return inside_as_well(align_axes, graph) if graph.bodies() else graph
+    perms: dict[Node, Axes] = {}
+    for group in groups(graph):
+        if (order := group.best_order()) is not None:
+            for node, axes in group.members.items():
+                perms[node] = tuple(map(axes.index, order))
+
+    def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node] | None:
+        perm = perms.get(node, ())
+        if perm == tuple(range(len(perm))):
+            return None
+        return align_axes, in_order(node, [transpose(x, perm) for x in inputs], perm)
+
+    return transform(graph, visit, bodies=align_axes)
+
+
+def groups(graph: Graph) -> Iterator[Group]:
+    """The groups of a graph with transposes, each from its first member on."""
+    readers: dict[Node, list[Node]] = {}
+    for node in graph.nodes():
+        for x in dict.fromkeys(node.inputs):
+            readers.setdefault(x, []).append(node)
+    seen = set[Node]()
+    for node in graph.nodes():
+        if is_member(node) and node not in seen:
+            group = Group({node: tuple(range(node.type.ndim))}, set(), set(), [], set())
+            waiting = [node]
+            while waiting:
+                member = waiting.pop()
+                waiting += read(member, group)
+                waiting += shown(member, group, readers, graph.outputs)
+            seen.update(group.members)
+            if group.transposes:
+                yield group
+
+
+def is_member(node: Node) -> bool:
+    """Whether a node is computed of elements that stand like its own, in any order of axes."""
+    return (node.op.pointwise or node.op in MOVES) and node.type.ndim > 1
+
+
+def read(member: Node, group: Group) -> list[Node]:
+    """The new members that a member reads; other operands are ends of the group."""
+    axes, new = group.members[member], []
+    for x in member.inputs:
+        end = lying(x, axes)
+        source = end.value
+        if source.op is tensor.expand:
+            kept = other_axes(source.attrs["axes"], len(axes))
+            group.small.add(lying(source.inputs[0], [end.axes[axis] for axis in kept]))
+            continue
+        if is_member(source):
+            if source not in group.members:
+                group.members[source] = end.axes
+                new.append(source)
+            elif group.members[source] != end.axes:  # as of x + xᵀ: a transpose in any order
+                continue
+        elif source.op is leaf.full:
+            continue
+        else:
+            group.large.add(end)
+        if source is not x and end.is_turned(axes):
+            group.transposes.add(x)
+    return new
+
+
+def lying(x: Node, axes: Sequence[int]) -> End:
+    """The operand of a transpose, or the value itself, where x has these axes."""
+    if x.op is not tensor.transpose:
+        return End(x, tuple(axes))
+    perm = x.attrs["perm"]
+    return End(x.inputs[0], tuple([axes[perm.index(axis)] for axis in range(len(perm))]))
+
+
+def shown(
+    member: Node, group: Group, readers: Mapping[Node, Sequence[Node]], results: Sequence[Node]
+) -> list[Node]:
+    """The new members that read a member; where others do, there is an end of the group."""
+    axes, new = group.members[member], []
+    for x in (member, *[x for x in readers.get(member, ()) if x.op is tensor.transpose]):
+        own = axes if x is member else tuple([axes[axis] for axis in x.attrs["perm"]])
+        ends = [End(x, own)] if x in results else []
+        for reader in readers.get(x, ()):
+            if isinstance(reader.op.axes, Reduces):
+                over = at(x.type, reader.attrs[reader.op.axes.attr])
+                group.over.append(tuple([own[axis] for axis in over]))
+            elif is_member(reader):
+                if reader not in group.members:
+                    group.members[reader] = own
+                    new.append(reader)
+            elif reader.op not in (tensor.transpose, tensor.expand):
+                is_matrix = x in reader.inputs[: MATRICES.get(reader.op, 0)]
+                ends.append(End(x, own, free=2 if is_matrix else 0))
+        group.large.update(ends)
+        if any(end.is_turned(axes) for end in ends):
+            group.transposes.add(x)
+    return new

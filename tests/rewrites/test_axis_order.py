@@ -1,0 +1,108 @@
+"""Axes as they lie: the order in which operands are written does not decide the order of loops."""
+
+import numpy as np
+import pytest
+
+import graphcore as gc
+from graphcore.ops import tensor
+
+SIZES = {"row": 3, "col": 5, "depth": 4}
+
+
+def strided(f, stage="optimized"):
+    """How many transposes of values with all dims there are in a stage, in bodies as well."""
+    nodes = f.stages[stage].every_node()
+    return sum(x.op is tensor.transpose and x.type.ndim == len(SIZES) for x in nodes)
+
+
+def aligned(value, dims):
+    """A value in the order of `SIZES`, with axes of one place for the dims that it lacks."""
+    own = [dim for dim in SIZES if dim in dims]
+    places = [SIZES[dim] if dim in dims else 1 for dim in SIZES]
+    return value.transpose([dims.index(dim) for dim in own]).reshape(places)
+
+
+def random_program(seed, same_order):
+    """Large and small operands in random turns: inputs, the result, values, and its value."""
+    rng = np.random.default_rng(seed)
+    order = tuple(map(str, rng.permutation([*SIZES])))
+    inputs, values = [], []
+    for i in range(5):
+        dims = order if same_order or i % 2 else tuple(map(str, rng.permutation(order)))
+        dims = dims if i < 3 else tuple(dim for dim in dims if rng.random() < 0.6)
+        inputs.append(gc.tensor(f"x{i}", dims))
+        values.append(rng.normal(size=[SIZES[dim] for dim in dims]))
+    pairs = [(x, aligned(value, x.dims)) for x, value in zip(inputs, values, strict=True)]
+    result = pairs[4]
+    for i in [*rng.permutation(5), *rng.permutation(5)]:
+        name = rng.choice(["multiply", "add", "subtract"])
+        x, y = (pairs[i], result) if rng.random() < 0.7 else (result, pairs[i])
+        result = getattr(gc, name)(x[0], y[0]), getattr(np, name)(x[1], y[1])
+    y, value = result
+    if same_order:
+        y = y.transpose(*order)
+    return inputs, y, values, value.transpose([[*SIZES].index(dim) for dim in y.dims])
+
+
+@pytest.mark.by_rule
+@pytest.mark.parametrize("native", [True, False])
+@pytest.mark.parametrize("seed", range(6))
+def test_large_operands_are_read_as_they_lie(seed, native):
+    """No value with all dims is read or stored with strides; bits are those of NumPy."""
+    inputs, y, values, expected = random_program(seed, same_order=True)
+    f = gc.compile(inputs, y, native=native)
+    assert strided(f) == 0
+    np.testing.assert_array_equal(f(*values), expected)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_transposes_become_no_more(seed):
+    inputs, y, values, expected = random_program(seed, same_order=False)
+    f = gc.compile(inputs, y)
+    assert strided(f, "axes aligned") <= strided(f, "scattered added")
+    np.testing.assert_array_equal(f(*values), expected)
+
+
+def wave(first):
+    """Steps of a stencil on several arrays, times a factor that they share."""
+    c, p0 = gc.tensor("c", ("z", "x")), gc.tensor("p0", ("shot", "z", "x"))
+
+    def step(_, p):
+        lap = p.roll(x=1) + p.roll(z=-1) - 2 * p
+        return c * (p + 0.1 * lap) if first else (p + 0.1 * lap) * c
+
+    return gc.compile([c, p0], gc.fori_loop(0, 3, step, p0))
+
+
+def test_carries_of_loops_keep_their_order():
+    f, g = wave(first=True), wave(first=False)
+    assert strided(f) == strided(g) == 0
+    rng = np.random.default_rng(0)
+    given = rng.normal(size=(4, 3)), rng.normal(size=(2, 4, 3))
+    np.testing.assert_array_equal(f(*given), g(*given))
+
+
+def test_reductions_run_along_memory_where_nothing_else_decides():
+    """Chains come first, and what is summed last, whatever was written first."""
+    y, u = gc.tensor("y", {"obs": 30}), gc.tensor("u", {"chain": 20, "k": 2})
+    z = (y - u.isel(k=0)) / u.isel(k=1)
+    f = gc.compile([y, u], gc.grad(gc.exp(u.isel(k=0) + z**2).sum(), u))
+    nodes = f.stages["optimized"].nodes()
+    assert (30, 20) not in {x.type.shape for x in nodes}
+    assert (20, 30) in {x.inputs[0].type.shape for x in nodes if x.op is tensor.sum_}
+
+
+def test_a_matrix_and_its_transpose_stay():
+    """One of them is read with strides in any order."""
+    x = gc.tensor("x", {"i": 3, "j": 3})
+    turned = x.rename(i="j", j="i")
+    f = gc.compile([x], (x + 2 * turned) * x)
+    value = np.arange(9.0).reshape(3, 3)
+    np.testing.assert_array_equal(f(value), (value + 2 * value.T) * value)
+
+
+def test_axes_of_one_place_have_no_order():
+    x, y = gc.tensor("x", {"i": 1, "j": 4}), gc.tensor("y", {"j": 4, "i": 1})
+    f = gc.compile([x, y], (y * x).transpose("i", "j"))
+    a = np.arange(4.0)
+    np.testing.assert_array_equal(f(a[None], a[:, None]), a[None] ** 2)
