@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from pytensor.gradient import DisconnectedType
 from pytensor.graph.basic import Apply
 from pytensor.graph.op import Op
-from pytensor.tensor import as_tensor_variable, cast, tensor, zeros_like
+from pytensor.tensor import as_tensor_variable, cast, maximum, minimum, tensor, zeros_like
+from pytensor.tensor.shape import Shape_i
 
 import graphcore as gc
 from graphcore.compiled import Compiled
 from graphcore.frontend.core.base import Tensor, refusal, type_refusal
 from graphcore.ir.name_text import show_dim
 from graphcore.ir.names import apart
+from graphcore.ir.sizes import Size, code, unknown, unknowns
 
 from .rules import rule
 from .values import Value, axis, full, renamed
@@ -90,6 +92,27 @@ class ProgramOp(Op):  # type: ignore[misc]  # PyTensor is typed where it is inst
         for cell, y in zip(outputs, self.program(*inputs), strict=True):
             cell[0] = y
 
+    def infer_shape(self, *given: Any) -> list[tuple[Any, ...]]:
+        """The shapes of the results by those of the inputs, so that no shape needs the results.
+
+        PyTensor 2 gives the graph before the node and the shapes.
+        """
+        node, shapes = given[-2:]
+        known = {
+            name: n
+            for like, shape in zip(self.inputs, shapes, strict=True)
+            for size, n in zip(like.shape, shape, strict=True)
+            for name in unknowns(size)
+            if unknown(name) is size
+        }
+        return [
+            tuple(
+                computed(size, known) if unknowns(size) <= known.keys() else Shape_i(i)(v)
+                for i, size in enumerate(y.shape)
+            )
+            for y, v in zip(self.results, node.outputs, strict=True)
+        ]
+
     @property
     def places(self) -> list[int]:
         """The numbers of the inputs that have derivatives."""
@@ -140,6 +163,15 @@ class ProgramOp(Op):  # type: ignore[misc]  # PyTensor is typed where it is inst
     def L_op(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Any]:
         """The pullback, under the name that it has before PyTensor 3."""
         return self.pullback(inputs, outputs, cotangents)
+
+
+def computed(size: Size, known: Mapping[str, Any]) -> Any:
+    """A size as arithmetic of PyTensor's variables in place of its unknowns."""
+    names = {name: f"size_{k}" for k, name in enumerate(known)}
+    values = {name: known[old] for old, name in names.items()}
+    return as_tensor_variable(
+        eval(code(size, names), {"min": minimum, "max": maximum, **values}), dtype="int64"
+    )
 
 
 @rule("ProgramOp")

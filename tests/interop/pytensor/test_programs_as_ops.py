@@ -9,6 +9,7 @@ pytest.importorskip("pytensor", minversion="3.0")
 
 import pytensor
 import pytensor.tensor as pt
+from pytensor.compile.mode import Mode
 
 import graphcore as gc
 from graphcore.interop.pytensor import to_pytensor
@@ -100,3 +101,28 @@ def test_names_in_interop() -> None:
     assert gc.interop.to_pytensor is to_pytensor
     with pytest.raises(AttributeError, match="to_nothing"):
         gc.interop.to_nothing  # noqa: B018
+
+
+def test_shapes_are_known_without_the_program() -> None:
+    x, w = gc.tensor("x", {"row": None, "col": 4}), gc.tensor("w", {"lag": None})
+    rows, lags = x.sizes["row"], w.sizes["lag"]
+    results = [
+        gc.signal.convolve(x, w.rename(lag="row"), "row"),
+        x.isel(row=slice(0, rows // 2 + 1)),
+        gc.sum(x) * lags,
+    ]
+    f = to_pytensor(gc.compile([x, w], results))
+    a, b = pt.matrix("a"), pt.vector("b")
+    sizes = [z.shape for z in f(a, b)]
+    rewritten = pytensor.function([a, b], sizes, mode=Mode("py", "fast_run"))
+    ops = [type(node.op).__name__ for node in rewritten.maker.fgraph.apply_nodes]
+    assert "ProgramOp" not in ops
+    for found in (rewritten, *[pytensor.function([a, b], sizes, mode=mode) for mode in MODES]):
+        assert [tuple(n) for n in found(X, W)] == [(6, 4), (2, 4), ()]
+
+
+def test_shapes_that_the_program_finds() -> None:
+    w, b = gc.tensor("w", {"lag": None}), pt.vector("b")
+    y = to_pytensor(gc.compile([w], gc.unique(w)))(b)
+    size = pytensor.function([b], y.shape, mode="FAST_COMPILE")
+    assert size(np.array([1.0, 1.0, 2.0])).tolist() == [2]
