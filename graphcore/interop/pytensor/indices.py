@@ -110,17 +110,17 @@ def positions_of_mask(pair: Any) -> list[Any]:
     if not isinstance(pair, tuple) or getattr(pair[1].type, "dtype", "") != "bool":
         return [pair]
     mask, v = pair
-    type = POSITIONS
     if is_known(mask):
-        return [(places, Typed(type)) for places in np.nonzero(mask)]
+        return [(at, Typed(Vector(at.shape))) for at in np.nonzero(mask)]
     found = gc.nonzero(full(mask, v.type), name="found")
-    return [(renamed(found[dim], {"found": axis(0)}), Typed(type)) for dim in axes(v.type.ndim)]
+    dims = axes(v.type.ndim)
+    return [(renamed(found[dim], {"found": axis(0)}), Typed(Vector())) for dim in dims]
 
 
 class Vector(NamedTuple):
     """The type of positions that a mask gives."""
 
-    shape: tuple[None, ...] = (None,)
+    shape: tuple[int | None, ...] = (None,)
     ndim: int = 1
     dtype: str = "int64"
 
@@ -131,7 +131,7 @@ class Typed(NamedTuple):
     type: Vector
 
 
-POSITIONS, INTEGER = Vector(), Vector((), 0)
+INTEGER = Vector((), 0)
 
 
 def position(k: Value, v: Any, picked: Sequence[str]) -> Any:
@@ -139,7 +139,9 @@ def position(k: Value, v: Any, picked: Sequence[str]) -> Any:
     n = getattr(v.type, "ndim", 0)
     names = picked[len(picked) - n :]
     if n == 0:
-        return number(k, "a position") if is_known(k) else k
+        at = number(k, "a position") if is_known(k) else k
+        counted = not isinstance(at, Expression) or is_natural(at)
+        return at if counted else lift(k, INTEGER)  # negative for some sizes: from the end
     if not is_known(k) or is_sizes(k):
         return renamed(lift(k, v.type), {axis(j): name for j, name in enumerate(names)})
     kept = [j for j in range(n) if v.type.shape[j] != 1]

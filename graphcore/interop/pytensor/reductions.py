@@ -13,11 +13,12 @@ from graphcore import special
 from graphcore.frontend.core.base import Tensor
 
 from .refused import Unsaid
-from .rules import Apply, lifted, names_of, rule
+from .rules import Apply, names_of, rule
 from .scalars import SIZES
 from .shapes import reshaped
 from .values import (
     Value,
+    aligned,
     axes,
     axis,
     full,
@@ -128,25 +129,19 @@ def logsumexp(node: Apply, x: Value) -> Value:
     return made if getattr(node.op, "keepdims", False) else without(made, over, type.ndim)
 
 
-@rule("LogAddExp")
-@lifted
-def logaddexp(node: Apply, *xs: Tensor) -> Value:
-    """`log(exp(x) + exp(y))`."""
-    return reduce(gc.logaddexp, xs)
+def broadcasting(name: str, function: Callable[..., Tensor]) -> None:
+    """Registers a function of tensors in the dtype of the result, whose last axes are aligned."""
+
+    @rule(name)
+    def made(node: Apply, *operands: Value) -> Value:
+        out = node.outputs[0].type
+        tensors = [aligned(x, v.type, out.ndim) for x, v in zip(operands, node.inputs)]
+        return function(*[gc.astype(x, out.dtype) for x in tensors])
 
 
-@rule("XLogY")
-@lifted
-def xlogy(node: Apply, x: Tensor, y: Tensor) -> Value:
-    """`x log(y)`, 0 where x is 0."""
-    return special.xlogy(x, y)
-
-
-@rule("XLog1PY")
-@lifted
-def xlog1py(node: Apply, x: Tensor, y: Tensor) -> Value:
-    """`x log(1 + y)`, 0 where x is 0."""
-    return special.xlog1py(x, y)
+broadcasting("LogAddExp", lambda *xs: reduce(gc.logaddexp, xs))
+broadcasting("XLogY", special.xlogy)
+broadcasting("XLog1PY", special.xlog1py)
 
 
 @rule("Argmax")
@@ -163,6 +158,11 @@ def argmax(node: Apply, x: Value) -> Value:
 def running(node: Apply, x: Value) -> Value:
     """Running sums or products."""
     type = node.inputs[0].type
+    if node.op.mode == "add" and type.dtype == "bool":
+        raise Unsaid(
+            "PyTensor types a running sum of bools as bool, which holds no counts",
+            'cast first: pt.cumsum(x.astype("int64"))',
+        )
     function = {"add": gc.cumsum, "mul": gc.cumprod}[node.op.mode]
     if node.op.axis is None:
         return function(lift(reshaped(x, type, [-1]), node.outputs[0].type), axis(0))
@@ -242,9 +242,10 @@ def ravelled(node: Apply, *operands: Value) -> Value:
     *places, sizes = operands
     shape = numbers(sizes, len(places), "a size")
     pairs: list[Any] = list(zip(places, node.inputs, shape))
+    n = max([v.type.ndim for v in node.inputs[:-1]], default=0)
     total: Any = 0
     for place, v, size in pairs if node.op.order == "C" else pairs[::-1]:
-        i = lift(place, v.type)
+        i = aligned(place, v.type, n)
         match node.op.mode:
             case "wrap":
                 i = i % size

@@ -12,7 +12,7 @@ import numpy as np
 import graphcore as gc
 from graphcore import special
 from graphcore.frontend.core.base import Tensor
-from graphcore.ir.sizes import maximum, minimum, same
+from graphcore.ir.sizes import Size, lower_bound, maximum, minimum, same
 
 from .refused import Unsaid
 from .rules import Apply, names_of, refuse, rule, translate
@@ -185,6 +185,13 @@ OWN_DTYPES: dict[str, Callable[..., Tensor]] = {
 }
 """Functions of operands as they are."""
 
+
+def remainder(a: Size, b: Size) -> Size:
+    """`a % b`, which is 0 where b is 0, as NumPy has it: so an empty axis can be rolled."""
+    found: Size = a % (maximum(b, 1) if lower_bound(b) == 0 else b)
+    return found
+
+
 SIZES: dict[str, Callable[..., Any]] = {
     "Abs": abs,
     "Add": lambda *xs: sum(xs),
@@ -195,7 +202,7 @@ SIZES: dict[str, Callable[..., Any]] = {
     "IntDiv": operator.floordiv,
     "Maximum": maximum,
     "Minimum": minimum,
-    "Mod": operator.mod,
+    "Mod": remainder,
     "Mul": folded(operator.mul),
     "NEQ": lambda a, b: None if (equal := same(a, b)) is None else not equal,
     "Neg": operator.neg,

@@ -18,6 +18,7 @@ from .scalars import truth
 from .values import (
     Type,
     Value,
+    aligned,
     axes,
     axis,
     full,
@@ -145,9 +146,8 @@ def vector(node: Apply, *xs: Value) -> Value:
 @rule("Alloc")
 def filled(node: Apply, value: Value, *sizes: Value) -> Value:
     """A value repeated to a shape."""
-    type, out = node.inputs[0].type, node.outputs[0].type
-    made, shift = lift(value, type), out.ndim - type.ndim
-    made = renamed(made, {axis(i): axis(i + shift) for i in range(type.ndim)})
+    out = node.outputs[0].type
+    made = aligned(value, node.inputs[0].type, out.ndim)
     wanted = {axis(i): number(n, "a size") for i, n in enumerate(sizes) if out.shape[i] != 1}
     for dim in made.dims:
         if dim in wanted:

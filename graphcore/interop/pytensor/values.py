@@ -118,6 +118,11 @@ def renamed(x: Tensor, names: Mapping[str, str]) -> Tensor:
     return x.rename(new) if new else x
 
 
+def aligned(x: Value, type: Type, n: int) -> Tensor:
+    """A value of this type whose axes are the last of n, as NumPy broadcasts."""
+    return renamed(lift(x, type), {axis(i): axis(i + n - type.ndim) for i in range(type.ndim)})
+
+
 def moved(x: Tensor, order: Sequence[str | int]) -> Tensor:
     """`x` with the axes that stood at these places, or had these dims, as axes 0, 1, ..."""
     places = [axis(old) if isinstance(old, int) else old for old in order]

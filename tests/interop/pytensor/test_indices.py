@@ -20,11 +20,16 @@ V, M, T = R.normal(size=6), R.normal(size=(4, 5)), R.normal(size=(3, 4, 5))
 N, AT, J = np.int64(2), np.array([2, 0, -1]), np.array([1, 1, 3])
 GRID = np.array([[0, 1], [2, 0]])
 MASK = np.array([True, False, True, True])
+ONE = np.array([False, True, False])
 IN2 = M > 0
 
 READ: dict[str, tuple[Callable[..., Any], list[Any]]] = {
     "numbers": (lambda x: [x[0], x[-1], x[1, 2], x[:, -2]], [M]),
     "a number at the call": (lambda x, n: [x[n], x[:, n], x[n, -n], x[n - 4]], [M, N]),
+    "numbers of lengths": (
+        lambda x: [x[x.shape[0] // 2 - 1], x[:, x.shape[0] // 9 - 1], x[-x.shape[0]]],
+        [M],
+    ),
     "slices": (
         lambda x: [x[1:], x[:-1], x[::2], x[::-1], x[1:3, ::-2], x[-3:-1], x[10:], x[3:1]],
         [M],
@@ -53,6 +58,10 @@ READ: dict[str, tuple[Callable[..., Any], list[Any]]] = {
     "a mask and positions": (
         lambda x, m, i: [x[m, i], x[i, :, 1]],
         [T[:, :3], np.array([True, True, True]), AT],
+    ),
+    "a known mask of one position": (
+        lambda x, i: [x[ONE, i], x[i, ONE]],
+        [R.normal(size=(3, 3)), AT],
     ),
     "take": (lambda x, i: [pt.take(x, i, axis=0), pt.take(x, i, axis=1), pt.take(x, i)], [M, AT]),
     "take along": (lambda x: [pt.take_along_axis(x, pt.argsort(x, axis=1), axis=1)], [M]),

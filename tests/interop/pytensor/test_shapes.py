@@ -12,6 +12,8 @@ import pytensor
 import pytensor.tensor as pt
 from pytensor.tensor import extra_ops
 
+from graphcore.interop.pytensor import UntranslatedError
+
 from .compared import same_slopes, same_values
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
@@ -125,6 +127,11 @@ SHAPES: dict[str, tuple[Callable[..., Any], list[Any]]] = {
         ],
         [np.array([0, 2]), np.array([3, 1])],
     ),
+    "ravel of fewer axes": (
+        lambda i, j: pt.ravel_multi_index((j, i), (3, 4)),
+        [np.array([0, 2]), np.array([[2, 1], [0, 2]])],
+    ),
+    "roll an empty axis": (lambda x: [pt.roll(x, 2, axis=0), pt.roll(x, -1, axis=1)], [NONE]),
     "bartlett": (
         lambda n: [extra_ops.bartlett(n), extra_ops.bartlett(1), extra_ops.bartlett(6)],
         [N],
@@ -170,6 +177,17 @@ REDUCTIONS: dict[str, tuple[Callable[..., Any], list[Any]]] = {
         ),
         [M, M[::-1]],
     ),
+    "logaddexp of fewer axes": (
+        lambda x, y: [pt.logaddexp(x, y), pt.logaddexp(y, x, 1.0)],
+        [R.normal(size=4), R.normal(size=(4, 4))],
+    ),
+    "xlogy": (
+        lambda x, y: [
+            x + y,
+            *[vars(pt.special)[f](x, y) for f in ("xlogy", "xlog1py") if hasattr(pt.special, f)],
+        ],
+        [np.arange(4.0), R.uniform(0, 1, (4, 4))],
+    ),
     "cumulative": (
         lambda x: [pt.cumsum(x, axis=1), pt.cumprod(x, axis=0), pt.cumsum(x), pt.cumprod(x)],
         [M],
@@ -212,6 +230,7 @@ NO_SLOPE = {
     *("shape", "empty", "squeeze", "eye", "arange", "unravel", "ravel", "bartlett", "logic"),
     *("argmax", "unique", "nonzero", "bincount", "searchsorted", "searchsorted by a sorter"),
     *("products without zeros", "specify shape", "view", "quadratic", "median", "pad by edges"),
+    *("ravel of fewer axes", "xlogy"),
 }
 
 
@@ -297,3 +316,16 @@ def test_extremes_of_nothing() -> None:
         same_values(initial, [x])
     with pytest.raises(ValueError, match="max"):
         same_values(lambda x: pt.max(x), [M[:0]])
+
+
+def test_logaddexp_of_narrow_integers_is_in_the_dtype_of_the_result() -> None:
+    x = pt.vector("x", dtype="bool")
+    f = pytensor.function([x], pt.logaddexp(x, x), mode="GRAPHCORE")
+    np.testing.assert_allclose(f(np.array([False])), np.log(2.0), rtol=1e-6)
+
+
+def test_running_sums_of_bools_are_refused() -> None:
+    """PyTensor's own modes differ: its type is bool, and some of them count."""
+    x = pt.vector("x", dtype="bool")
+    with pytest.raises(UntranslatedError, match=r"(?s)bool, which holds no counts.*cure: cast"):
+        pytensor.function([x], pt.cumsum(x), mode="GRAPHCORE")
