@@ -25,6 +25,7 @@ from graphcore.ir.sizes import unknowns as names_in
 from graphcore.ops import leaf
 from graphcore.ops.leaf import values
 from graphcore.ops.schedule import kernel
+from graphcore.rewrites.loops import loops_in_blocks
 from graphcore.rewrites.pipeline import DECOMPOSED, Pass, Passes, by_costs, in_turn
 from graphcore.schedule.regions import sizes_needed, with_kernels
 
@@ -60,8 +61,10 @@ shared = Pass("exponentials shared", in_turn(compute_constants, share_exponentia
 laid_out = Pass("laid out", short_axes_first, DECOMPOSED)
 scheduled = Pass("scheduled", by_costs(rematerialise, COSTS), DECOMPOSED)
 
+in_blocks = Pass("members in blocks", by_costs(loops_in_blocks, COSTS.elements_at_once), DECOMPOSED)
+
 OWN: Passes = [
-    *(shared, scheduled, laid_out),
+    *(in_blocks, shared, scheduled, laid_out),
     Pass("kernels", lambda graph: with_every_kernel(graph), KERNELS),
 ]
 """The passes that serve machine code, after those that are shared."""

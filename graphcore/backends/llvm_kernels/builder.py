@@ -21,8 +21,7 @@ from .loop_text import Carried, counted, in_blocks, phi, repeated
 from .signals import Signals
 
 WIDTH = 8
-"""Values of eight bytes side by side: a constant of the language, so that sums are the same on
-every machine. Of smaller values there may be more: see `Builder.width`."""
+"""Values of eight bytes side by side (smaller ones may be more), so that all machines sum alike."""
 
 BITS = {
     **{"f64": "double", "f32": "float", "f16": "half", "i1": "i1", "ptr": "ptr"},
@@ -149,14 +148,20 @@ class Builder:
 
     def emit(self, kind: str, wide: int, text: str, *operands: Value, least: int = 0) -> Value:
         """The value of an instruction without side effects, not outside the level `least`."""
-        for known in reversed(self.known):  # in a branch it may be known deeper than it could be
-            if (found := known.get(text)) is not None:
-                return found if found.kind == kind else found._replace(kind=kind)
+        if (found := self.find(text)) is not None:
+            return found if found.kind == kind else found._replace(kind=kind)
         level = max(self.floors[-1], least, *[x.level for x in operands], 0)
         value = Value(f"%{self.name()}", kind, wide, level)
         self.lines[level].append(f"  {value.text} = {text}{self.note}")
         self.known[level][text] = value
         return value
+
+    def find(self, key: object) -> Value | None:
+        """The value of an instruction that was written, or of a size."""
+        for known in reversed(self.known):  # in a branch it may be known deeper than it could be
+            if (found := known.get(key)) is not None:
+                return found
+        return None
 
     def do(self, text: str) -> None:
         """An instruction with side effects, here."""

@@ -38,6 +38,8 @@ class MachineCosts(TargetCosts):
     and 0.15 ns; an addition takes 0.03 ns, a division 0.4 ns, exp 0.9 ns, erf 4.4 ns.
     """
 
+    elements_at_once: int = 64
+    """A step of a loop costs no more for so many elements than its part of one for all."""
     bytes_in_cache: int = 2**20
     """Arrays of so many bytes are read from a cache of one core when they are read again."""
     ps_per_byte_read: tuple[int, int] = 15, 55

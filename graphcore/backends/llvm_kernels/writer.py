@@ -103,7 +103,12 @@ class Shared:
 
     def size(self, size: Size) -> Value:
         """A size as a value."""
-        return size_code(self.b, size, self.sizes)
+        if isinstance(size, int):
+            return integer(size)
+        if (found := self.b.find(size)) is None:
+            found = size_code(self.b, size, self.sizes)
+            self.b.known[max(found.level, 0)][size] = found
+        return found
 
     def count(self, shape: Shape) -> Value:
         """How many places a shape has."""

@@ -305,6 +305,18 @@ def searching(a: Tensor, x: Tensor) -> Any:
     return step
 
 
+def each_by_itself(x: Tensor) -> list[Tensor]:
+    """Loops of members that take from no step to several, and their gradients."""
+    last = gc.while_loop(lambda z: abs(z) > 0.25, lambda z: z / 2 - z * z / (8 + z * z), x)
+    sums = gc.while_loop(lambda z: abs(z).sum("c") > 1, lambda z: z / 2, x)
+    value = (last * last * sums).sum()
+    return [last, sums, value, gc.grad(value, x)]
+
+
+def mixing_members(x: Tensor) -> Tensor:
+    return gc.while_loop(lambda z: abs(z) > 0.25, lambda z: z / 4 + z.mean() / 4, x)
+
+
 def sloping(body: Callable[..., Any]) -> Callable[..., list[Tensor]]:
     """The gradient of a loop whose steps are polynomials of its carry."""
 

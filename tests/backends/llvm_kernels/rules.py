@@ -128,6 +128,11 @@ RULES: dict[str, Rule] = {
         },
         others={"branch": Program(p.sloping(p.branch), ("time row", "row"), [(0, 3), (5, 17)])},
     ),
+    "members in blocks": Rule(
+        without("members in blocks"),
+        {"alone": Program(p.each_by_itself, ("m c",), [(0, 3), (1, 1), (9, 2), (67, 5)], BOTH)},
+        others={"mixed": Program(p.mixing_members, ("m c",), [(9, 2), (67, 5)])},
+    ),
     "exponentials shared": Rule(
         without("exponentials shared"),
         {
