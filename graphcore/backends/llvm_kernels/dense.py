@@ -40,7 +40,7 @@ SUMS = 12
 """How many sums of such blocks are added up before their sum joins the result."""
 LONGEST_INNER = INNER * SUMS * (ADDITIONS - GROUP - INNER // GROUP - SUMS)
 """How long an inner axis may be without looking at what rounding adds to the result."""
-ROWS_PER_STRIP = 256
+ROWS_PER_STRIP = {"x86-64-v4": 512, "x86-64-v3": 256}
 """How many rows read a strip before the next one is copied: so much of x fits the cache L2."""
 FEW_ROWS = 16
 """So few rows that a strip is read where it lies, if values of a row lie side by side."""
@@ -73,8 +73,8 @@ class Strip(NamedTuple):
     begins, ends, later
         Whether their sums are the first, or the last, of `SUMS` that are added up; and whether
         those of other blocks have joined the result before.
-    left
-        Their first column.
+    top, left
+        The first row of x that reads them, and their first column.
     values, apart
         Where they lie, and how many values there are from one row to the next.
     masks
@@ -86,6 +86,7 @@ class Strip(NamedTuple):
     begins: Value
     ends: Value
     later: Value
+    top: Value
     left: Value
     values: Buffer
     apart: Value
@@ -93,25 +94,27 @@ class Strip(NamedTuple):
 
 
 class Dense:
-    """The IR of `dense`: z = x y, where rows of z follow each other.
+    """The IR of `dense`: z = x y, where rows of z lie `apart`.
 
     Values of x lie `down` and `right` of each other, those of y `below` and `beside`, of which one
     is 1. If `upper` holds, values below the diagonal of z need not be computed. Sums of several
     blocks of the inner axis lie in `part`, and behind it what rounding has added to z, if this axis
-    is longer than LONGEST_INNER: two matrices as z.
+    is longer than LONGEST_INNER: two matrices as the whole of z.
+
+    Some columns of a product are one too, with the same bits; so are more than FEW_ROWS rows.
     """
 
     def __init__(self, kind: str, level: str) -> None:
         self.b = b = Builder(LANES[level][kind])
-        self.several = ROWS[level]
-        names = "rows", "inner", "columns", "down", "right", "below", "beside"
+        self.several, self.most_rows = ROWS[level], ROWS_PER_STRIP[level]
+        names = "rows", "inner", "columns", "down", "right", "below", "beside", "apart"
         self.sizes = [Value(f"%{name}", "i64") for name in names]
         self.rows, self.inner, self.columns, *strides = self.sizes
-        self.down, self.right, self.below, self.beside = strides
+        self.down, self.right, self.below, self.beside, self.apart = strides
         self.p, self.kind = Places(b, integer), kind
         self.x = self.given("x", (self.rows, self.down), (self.inner, self.right))
         self.y = self.given("y", (self.inner, self.below), (self.columns, self.beside))
-        self.z = Buffer(Value("%z", "ptr"), (self.rows, self.columns), kind)
+        self.z = Buffer(Value("%z", "ptr"), (self.rows, self.apart), kind)
         self.part = self.z._replace(pointer=Value("%part", "ptr"))
         self.strip = Buffer(
             Value("%strip", "ptr"), (integer(INNER), integer(VECTORS * b.width)), kind
@@ -130,17 +133,19 @@ class Dense:
         wide = b.widen(literal(0.0, self.kind)).type
         b.lines[0].append(f"  %strip = alloca [{INNER * VECTORS} x {wide}], align 64")
         is_few = b.op("icmp sle", self.rows, integer(FEW_ROWS))
-        is_small = b.op("icmp sle", b.mul(self.inner, self.columns), integer(IN_CACHE))
+        is_small = b.op("icmp sle", b.mul(self.inner, self.apart), integer(IN_CACHE))
+        is_near = b.op("icmp sle", b.mul(self.rows, self.apart), integer(IN_CACHE))
+        self.is_near = b.both(is_small, is_near)
         is_run = b.op("icmp eq", self.beside, integer(1))
         far = b.both(is_run, b.both(is_few, b.neither(is_small)))
         far = b.both(far, b.op("icmp sle", self.inner, integer(LONGEST_OF_FEW_ROWS)))
         self.step = b.select(far, integer(INNER_OF_FEW_ROWS), integer(INNER))
-        tall = b.select(b.both(is_run, is_small), integer(ROWS_IN_PLACE), integer(ROWS_PER_STRIP))
+        tall = b.select(b.both(is_run, is_small), integer(ROWS_IN_PLACE), integer(self.most_rows))
         stays = b.both(is_run, b.op("or", is_few, is_small))
         # Without an inner axis there is a block of nothing, which clears the result.
         end = b.call("smax", self.inner, integer(1))
         self.is_long = b.op("icmp sgt", end, integer(LONGEST_INNER))
-        self.added = self.moved(self.part, b.mul(self.rows, self.columns), self.part.shape)
+        self.added = self.moved(self.part, b.mul(self.rows, self.apart), self.part.shape)
         self.in_blocks(end, self.step, partial(self.block, tall, is_run, stays))
         b.do("ret void")
         given = "ptr noalias readonly %x, ptr noalias readonly %y, ptr noalias %z, ptr %part"
@@ -191,7 +196,7 @@ class Dense:
                 stop = b.select(Value("%upper", "i1"), last, end)
 
                 def tiles(vectors: int) -> Sequence[Value]:
-                    strip = Strip(k, many, *joins, j, values, apart, masks[:vectors])
+                    strip = Strip(k, many, *joins, i, j, values, apart, masks[:vectors])
                     tile = partial(self.tile, strip)
                     alone = FALSE
                     if self.several == WIDTH:  # with AVX2, LLVM spills the sums of both ways
@@ -273,6 +278,7 @@ class Dense:
         here = b.mul(strip.first, self.right)
         rows = [self.after(self.x, b.add(b.mul(place, self.down), here)) for place in places]
         zero = b.widen(literal(0.0, self.kind))
+        b.branch(self.is_near, tuple, partial(self.fetch, strip, places, b.sub(i, strip.top)))
 
         def term(_: Value, right: Value, below: Value, *sums: Value) -> Sequence[Value]:
             values = [p.load(strip.values, (p.plus(lane, below),), TRUE) for lane in lanes]
@@ -322,6 +328,28 @@ class Dense:
         long = partial(b.branch, strip.later, lambda: join_exactly(sums), clear)
         end = partial(b.branch, self.is_long, long, lambda: put(self.z, join(sums)))
         b.branch(strip.ends, end, lambda: put(self.part, sums))
+        return ()
+
+    def fetch(self, strip: Strip, places: Sequence[Value], row: Value) -> Sequence[Value]:
+        """Have memory brought near while a tile is computed: its sums, and rows of the next strip.
+
+        Each tile asks for as many rows of y as it has of x, so that a block of x asks for all.
+        """
+        b, name = self.b, "@llvm.prefetch.p0"
+        b.declared[name] = f"declare void {name}(ptr, i32, i32, i32)"
+        is_sum = b.both(strip.begins, strip.ends)
+        into = self.z._replace(pointer=b.select(is_sum, self.z.pointer, self.part.pointer))
+        right = b.mul(b.add(strip.left, self.strip.shape[1]), self.beside)
+        for m, place in enumerate(places):
+            below = b.mul(b.add(b.add(strip.first, row), integer(m)), self.below)
+            sums, values = b.add(b.mul(place, self.apart), strip.left), b.add(below, right)
+            for buffer, first, how in (
+                (into, sums, "i32 1, i32 3"),
+                (self.y, values, "i32 0, i32 2"),
+            ):
+                for n in range(len(strip.masks)):
+                    at = self.moved(buffer, b.add(first, integer(n * b.width)), buffer.shape)
+                    b.do(f"call void {name}({at.pointer.typed}, {how}, i32 1)")
         return ()
 
     def sums(self, one: Sequence[Value], other: Sequence[Value]) -> list[Value]:

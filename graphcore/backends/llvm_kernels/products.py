@@ -153,7 +153,7 @@ def some_rows_of_product(
         inner = node.inputs[0].type.shape[-1]
         parts = more_than(inner, dense.INNER_OF_FEW_ROWS) + more_than(inner, dense.LONGEST_INNER)
         taken, part = w.program.take(TensorType(node.type.dtype, (parts, *shape[-2:])))
-        call(routine, a, b, c, part, rows, k, j, *lying, TRUE if own else FALSE)
+        call(routine, a, b, c, part, rows, k, j, *lying, j, TRUE if own else FALSE)
         w.program.give_back(taken)
         if own:
             mirror(w, buffer._replace(pointer=c, shape=buffer.shape[-2:]))

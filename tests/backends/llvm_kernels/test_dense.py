@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ pytestmark = needs_machine_code
 KINDS = {"f64": np.float64, "f32": np.float32}
 SIZES = [
     *[(1, 1, 1), (3, 1, 2), (7, 3, 5), (8, 8, 8), (9, 300, 17), (8, 257, 24), (31, 3, 2)],
-    *[(2, 2, 100), (17, 600, 70), (270, 30, 49), (300, 513, 20), (16, 700, 60), (17, 16, 48)],
+    *[(2, 2, 100), (17, 600, 70), (530, 30, 49), (300, 513, 20), (16, 700, 60), (17, 16, 48)],
     *[
         (1, 300, 50),
         (1, 40, 1000),
@@ -55,12 +55,12 @@ def multiplied(
     if z is None:
         z = np.full((len(x), y.shape[1]), 7, x.dtype)
     kind = next(kind for kind, dtype in KINDS.items() if x.dtype == dtype)
-    pointers, sizes = [ctypes.c_void_p] * 4, [ctypes.c_int64] * 7
+    pointers, sizes = [ctypes.c_void_p] * 4, [ctypes.c_int64] * 8
     call = ctypes.CFUNCTYPE(None, *pointers, *sizes, ctypes.c_bool)(
         code(kind, dense.levels()[0])["dense"]
     )
-    steps = [step // x.itemsize for step in (*x.strides, *y.strides)]
-    part = np.full_like(z, 7, shape=(2, *z.shape))
+    steps = [step // x.itemsize for step in (*x.strides, *y.strides, z.strides[0])]
+    part = np.full_like(z, 7, shape=(2, len(z), steps[-1]))
     call(
         x.ctypes.data,
         y.ctypes.data,
@@ -112,6 +112,20 @@ def test_both_levels_give_the_same_bits(kind: str, monkeypatch: pytest.MonkeyPat
         monkeypatch.setattr(storing, "masks_are_quick", lambda level=level: level[-1] == "4")
         found.append([multiplied(*pair).tobytes() for pair in given])
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_columns_of_a_product_have_the_bits_of_the_whole(kind: str) -> None:
+    """So that threads can share a product of few rows; columns beside are left alone."""
+    rng = np.random.default_rng(8)
+    for sizes in [(3, 700, 90), (16, 70, 601), (40, 300, 61), (2, dense.LONGEST_INNER + 9, 20)]:
+        x, y = matrices(rng, sizes, KINDS[kind], (False, False))
+        whole, z = multiplied(x, y), np.full((sizes[0], sizes[2]), 7, KINDS[kind])
+        ends = [0, 17, 18, sizes[2] - 1]
+        for start, stop in pairwise(ends):
+            multiplied(x, y[:, start:stop], z[:, start:stop])
+        np.testing.assert_array_equal(z[:, : ends[-1]], whole[:, : ends[-1]])
+        assert (z[:, -1] == 7).all()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -237,13 +251,15 @@ memory = mmap.mmap(-1, below + page + stack)
 start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
 assert libc.mprotect(ctypes.c_void_p(start + below), ctypes.c_size_t(page), 0) == 0
 code = elementary.compiled(dense.Dense("f64", level).text(), "dense", level=level)
-pointers, sizes = [ctypes.c_void_p] * 3, [ctypes.c_int64] * 7
+pointers, sizes = [ctypes.c_void_p] * 4, [ctypes.c_int64] * 8
 call = ctypes.CFUNCTYPE(None, *pointers, *sizes, ctypes.c_bool)(code["dense"])
 x = np.ones((8, 8))
 
 @ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
 def run(_):
-    call(x.ctypes.data, x.ctypes.data, np.empty((8, 8)).ctypes.data, *[8] * 4, 1, 8, 1, False)
+    z, part = np.empty((8, 8)), np.empty((2, 8, 8))
+    given = [a.ctypes.data for a in (x, x, z, part)]
+    call(*given, *[8] * 4, 1, 8, 1, 8, False)
 
 attributes, thread = (ctypes.c_char * 64)(), ctypes.c_ulong()
 libc.pthread_attr_init(attributes)
