@@ -217,7 +217,8 @@ def test_the_branch_not_taken_is_not_computed() -> None:
         close(f(values, at)[1], wanted)
 
 
-def test_equal_loops_in_loops_count_their_own_steps() -> None:
+@pytest.mark.parametrize("native", [False, True])
+def test_equal_loops_in_loops_count_their_own_steps(native: bool) -> None:
     """The same inner loop, in a body and in a body of that body, takes other numbers of steps."""
     x = gc.tensor("x", {})
 
@@ -230,7 +231,7 @@ def test_equal_loops_in_loops_count_their_own_steps() -> None:
 
     y, _ = gc.scan(outer, x * 5, length=2)
     first = gc.grad(y, x)
-    f = gc.compile([x], [y, first, gc.grad(first, x)])
+    f = gc.compile([x], [y, first, gc.grad(first, x)], native=native)
 
     def by_hand(x: Any) -> Any:
         def shrunk(z: Any) -> Any:

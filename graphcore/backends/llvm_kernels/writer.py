@@ -105,9 +105,10 @@ class Shared:
         """A size as a value."""
         if isinstance(size, int):
             return integer(size)
-        if (found := self.b.find(size)) is None:
+        key = size, *[self.sizes[name] for name in size.unknowns]  # loops find some anew
+        if (found := self.b.find(key)) is None:
             found = size_code(self.b, size, self.sizes)
-            self.b.known[max(found.level, 0)][size] = found
+            self.b.known[max(found.level, 0)][key] = found
         return found
 
     def count(self, shape: Shape) -> Value:

@@ -42,6 +42,9 @@ from .members import Region, region_of
 LANES = 8
 """The members of a block are a multiple of so many, which fill a vector register."""
 
+FEWEST = 4
+"""Fewer blocks would save little where members differ, and cost a tenth where they do not."""
+
 
 def loops_in_blocks(graph: Graph, elements: int) -> Graph:
     """The graph whose batched loops run block by block, where members do not mix.
@@ -107,8 +110,9 @@ def blocks_of(region: Region, elements: int) -> Blocks:
     for x in Loop.of(region.loop).params.carries:
         axis = region.axis(x, region.loop)
         each = maximum(each, count(n for i, n in enumerate(x.type.shape) if i != axis))
-    n = region.size
-    many = n // (maximum(elements // each, LANES) + 1) + 1
+    n, most = region.size, maximum(elements // each, LANES)
+    enough = n // (FEWEST * most) * n  # 0 for few members, which are one block
+    many = maximum(minimum((n + most // 2) // most, enough), 1)
     room = (n + LANES * many - 1) // (LANES * many) * LANES
     return Blocks(many, minimum(room, n), n)
 
