@@ -17,7 +17,7 @@ import graphcore as gc
 from graphcore.backends.argument_checks import join_names
 from graphcore.frontend.core.base import Tensor, brief
 from graphcore.interop.pytensor.programs import graph_of, inputs_like, parts, results, rewritten
-from graphcore.ir.errors import GraphKeyError
+from graphcore.ir.errors import GraphKeyError, GraphValueError
 
 from .sampled import SampledModel, refuse, sampled, shape_info
 
@@ -62,11 +62,11 @@ class Source:
         kept = dict(zip(self.names, [*pieces, *more], strict=True))
         transforms = [(rv, model.rvs_to_transforms.get(rv)) for rv in model.free_RVs]
         moved = [model.rvs_to_values[rv].name for rv, how in transforms if how is not None]
-        self.check_shapes(kept)
         given = model, shape_info(kept), moved
         dims, coords = _prepare_dims_and_coords(
             *given[: len(signature(_prepare_dims_and_coords).parameters)]
         )
+        check_sizes(kept, dims, coords)
         density = x, value, gc.grad(value, x)
         more_fields = {"dims": dims, "_coords": coords, "reparameterized_names": moved}
         return sampled(density, kept, self.start, partial(self.changed, data), **more_fields)
@@ -81,17 +81,6 @@ class Source:
                 if (length := self.model.dim_lengths.get(dim)) in new and dim not in updates:
                     new[length] = np.array(n, new[length].dtype)
         return self.compiled(new)
-
-    def check_shapes(self, kept: Mapping[str, Tensor]) -> None:
-        """Refuse a variable that has other sizes than the model's dims."""
-        lengths = {dim: len(of) for dim, of in self.model.coords.items() if of is not None}
-        for name, y in kept.items():
-            dims = self.model.named_vars_to_dims.get(name) or ()
-            for dim, n in zip(dims, y.shape):
-                if lengths.get(dim, n) != n:
-                    reason = f"{name!r} has size {n} along {dim!r}, which has {lengths[dim]} labels"
-                    cure = "say pm.set_data(..., coords=...) in the model, then to_nutpie(model)"
-                    raise refuse(reason, y, cure=cure)
 
     def named(self, name: str) -> Any:
         """The shared variable of a name."""
@@ -142,6 +131,16 @@ def check_variables(model: Any) -> None:
             raise refuse(reason, cure=cure)
 
 
+def check_sizes(kept: Mapping[str, Tensor], dims: Any, coords: Mapping[str, Any]) -> None:
+    """Refuse a variable that has other sizes than the model's dims."""
+    for name, y in kept.items():
+        for dim, n in zip(dims.get(name) or (), y.shape):
+            if len(coords.get(dim, range(n))) != n:
+                reason = f"{name!r} has size {n} along {dim!r}, which has {len(coords[dim])} labels"
+                cure = "say pm.set_data(..., coords=...) in the model, then to_nutpie(model)"
+                raise refuse(reason, y, cure=cure, kind=GraphValueError)
+
+
 def computed_by(model: Any, keep: Any) -> list[Any]:
     """The variables of the trace that are computed from those that nutpie moves."""
     moved = {model.rvs_to_values[rv].name for rv in model.free_RVs}
@@ -158,7 +157,11 @@ def computed_by(model: Any, keep: Any) -> list[Any]:
 
 def array_like(name: str, value: Any, like: Any) -> Any:
     """A value for a shared variable, of the dtype and number of axes that it has."""
-    found = np.array(value, like.dtype)
+    given = np.asarray(value)
+    found = given.astype(like.dtype)
+    if like.dtype.kind in "iub" and not np.array_equal(given, found):
+        cure = f"give integers that {like.dtype} holds, or make the variable one of floats"
+        raise refuse(f"the values for {name!r} are no {like.dtype}", cure=cure)
     if found.ndim != like.ndim:
         reason = f"the value for {name!r} has {found.ndim} axes, but the variable {like.ndim}"
         cure = f"give an array like one of shape {like.shape}"

@@ -39,6 +39,7 @@ def of_program(f: Compiled[Any], keep: Any, start: Any, coords: Any) -> SampledM
         gc.vectorize(kept, found),
         start_of(start, vector.shape[0]),
         without_data,
+        f._own.rules,
         dims={name: tuple(map(str, y.dims)) for name, y in kept.items()},
         _coords={**coords_of(kept, coords or {}), PARAMETER: labels(shapes)},
     )

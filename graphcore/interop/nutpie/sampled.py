@@ -43,6 +43,7 @@ def sampled(
     kept: Mapping[str, Tensor],
     start: Callable[[int], Any],
     change: Callable[[Mapping[str, Any]], SampledModel],
+    rules: Any = (),
     **more: Any,
 ) -> SampledModel:
     """The model of a vector, its log density and the gradient; `more` are other fields.
@@ -52,9 +53,11 @@ def sampled(
     x, value, slopes = density
     # as nutpie's own functions of PyMC's models, which reject an infinite density too
     value = gc.where(gc.isfinite(value), gc.astype(value, "float64"), np.nan)
-    logp = gc.compile([x], {"value": value, "grad": gc.astype(slopes, "float64")}, native=True)
+    logp = gc.compile(
+        [x], {"value": value, "grad": gc.astype(slopes, "float64")}, native=True, rules=rules
+    )
     out = gc.ravel([gc.astype(y, "float64") for y in kept.values()], "kept")[0]
-    expand = gc.compile([x], out, native=True)
+    expand = gc.compile([x], out, native=True, rules=rules)
     info = shape_info(kept)
     fields = {
         "compiled_logp_func": logp.cfunc(LOGP),

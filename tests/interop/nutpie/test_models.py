@@ -132,6 +132,27 @@ def test_a_model_whose_bounds_are_not_checked() -> None:
     np.testing.assert_allclose(made.logp_func(x)["value"], logp(x)[0], rtol=1e-13)
 
 
+def test_dims_of_lengths_alone_missing_values_and_named_tensors() -> None:
+    """What else PyMC's models may have; dims without labels have positions."""
+    with pm.Model() as model:
+        model.add_coord("row", length=4)
+        a = pm.Normal("a", 0, 1, dims="row")
+        pm.Normal("y", a.sum(), 1, observed=np.ma.masked_invalid([1.0, np.nan, 2.0]))
+    made = to_nutpie(model)
+    assert made.shapes == {"a": (4,), "y_unobserved": (1,), "y": (3,)}
+    posterior = nutpie.sample(made, **OPTIONS).posterior
+    assert [*posterior["row"].values] == [0, 1, 2, 3]
+    np.testing.assert_array_equal(posterior["y"].values[..., ::2], np.full((2, 20, 2), [1.0, 2.0]))
+    dims = pytest.importorskip("pymc.dims")
+    with pm.Model(coords={"group": ["a", "b", "c"]}) as model:
+        z = dims.Normal("z", 0, 1, dims="group")
+        seen = dims.as_xtensor(np.ones(3), dims=("group",))
+        dims.Normal("y", dims.Deterministic("twice", 2 * z), dims.HalfNormal("s", 1), observed=seen)
+    posterior = nutpie.sample(to_nutpie(model), **OPTIONS).posterior
+    assert posterior["twice"].dims == posterior["z"].dims == ("chain", "draw", "group")
+    np.testing.assert_allclose(posterior["twice"], 2 * posterior["z"], rtol=1e-15)
+
+
 def refused(make: Any) -> str:
     with pytest.raises(gc.GraphError) as found:
         make()
@@ -158,6 +179,11 @@ def test_refused() -> None:
     assert "has 2 axes, but the variable 1" in refused(
         lambda: made.with_data(given=np.ones((3, 1)))
     )
+    with pm.Model() as grouped:
+        group = pm.Data("group", np.array([0, 1, 1]))
+        pm.Normal("y", pm.Normal("a", 0, 1, shape=2)[group], 1, observed=np.zeros(3))
+    said = refused(lambda: to_nutpie(grouped).with_data(group=[0.0, 0.5, 1.0]))
+    assert "the values for 'group' are no int" in said
     with pytest.raises(KeyError):
         made.with_data(slope=1.0)
     with model:

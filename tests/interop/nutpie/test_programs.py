@@ -11,6 +11,8 @@ import nutpie
 
 import graphcore as gc
 from graphcore.interop import to_nutpie
+from graphcore.ops import elementwise
+from graphcore.rewrites.pattern import P, variables
 from tests.backends.llvm_kernels.native import needs_machine_code
 
 pytestmark = [needs_machine_code, pytest.mark.filterwarnings("ignore")]
@@ -120,6 +122,15 @@ def test_where_there_is_no_density() -> None:
         assert (abs(trace.posterior.x) <= 1).all()
         assert trace.sample_stats.diverging.any()
         assert (np.isnan(trace.posterior.square_root) == (trace.posterior.x < 0)).all()
+
+
+def test_rules_of_the_program_hold() -> None:
+    (y,) = variables("y")
+    wrong = P.sin(y), lambda y: elementwise.cos(y)
+    angle = gc.tensor("angle", {})
+    f = gc.compile([angle], gc.value_and_grad(gc.sin(angle), angle), rules=[wrong])
+    found = to_nutpie(f).logp_func(np.zeros(1))
+    assert (found["value"], *found["grad"]) == (1.0, 0.0)
 
 
 def test_a_failure_says_which_result() -> None:
