@@ -34,6 +34,7 @@ from .frontend.core.arguments import Dim as Dim
 from .frontend.core.defaults import default_dtype as default_dtype
 from .frontend.core.lift import Operand as Operand
 from .frontend.core.suggestions import absent
+from .frontend.core.threads import threads as threads
 from .frontend.core.trees import Tree as Tree
 from .frontend.core.wrong_calls import reword_errors
 from .frontend.create.arrays import *

@@ -187,7 +187,7 @@ class Checks:
         if moves:
             b.emit("i1", 0, text, *given, least=buffer.level)
         else:
-            b.now("i1", text)
+            b.now("i1", text, 0, *given)
 
 
 def found() -> list[str]:

@@ -74,6 +74,7 @@ MORE: tuple[Callable[[], Any], ...] = (
     lambda: gc.linalg.lstsq(X, N, ("row", "col"), rtol=1e-3),
     lambda: gc.evaluate(X, {X: np.ones((3, 4))}),
     lambda: gc.default_dtype("float32"),
+    lambda: gc.threads(2).__exit__(),
     lambda: X.eval({X: np.ones((3, 4))}),
     lambda: X.eval(x=np.ones((3, 4))),
     lambda: gc.function(x=("row",))(lambda x: x),

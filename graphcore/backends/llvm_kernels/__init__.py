@@ -29,7 +29,7 @@ from graphcore.rewrites.loops import loops_in_blocks
 from graphcore.rewrites.pipeline import DECOMPOSED, Pass, Passes, by_costs, in_turn
 from graphcore.schedule.regions import sizes_needed, with_kernels
 
-from . import entrance, machine
+from . import entrance, machine, threads
 from .arithmetic import KINDS, SCALAR, emits
 from .codegen import GraphWriter
 from .elementary import compiled, module
@@ -135,14 +135,17 @@ def written(
     writer: Callable[[Shared], Writer] = GraphWriter,
     piece: Callable[[Graph], Machine] = lambda body: machine_code(body, sizes_needed(body)),
 ) -> tuple[str, Shared]:
-    """The IR of a graph, and what its table holds; nests look for signals where it is `patient`.
+    """The IR of a graph, and what its table holds.
 
-    What `note_of` says of a node stands at the ends of its lines. `writer` writes it, and `piece`
-    makes the machine code of kernels that it calls.
+    Where it is `patient`, long loops are shared by threads, and look for signals. What `note_of`
+    says of a node stands at the ends of its lines. `writer` writes it, and `piece` makes the
+    machine code of kernels that it calls.
     """
     program = Shared(graph, unknowns, piece, patient)
     program.b.note_of = note_of
     w, b = writer(program), program.b
+    if patient:
+        program.sharing.routine = f"inttoptr (i64 {threads.code()['share']} to ptr)"
     for i, x in enumerate(graph.params):
         buffer = w.buffer(x.type, program.pointer(program.entry(i)))
         w.know([x], [w.load(buffer) if is_register(x.type) else buffer])
@@ -151,6 +154,7 @@ def written(
         homes.setdefault(y, []).append(w.buffer(y.type, program.pointer(program.entry(i))))
     w.graph(graph, homes)
     b.do("ret i64 0")
+    program.sharing.end(program.failures.words)
     head = "define i64 @kernel(ptr noalias %table, ptr noalias %sizes, ptr noalias %record)"
     return module(head, b), program
 

@@ -235,7 +235,8 @@ class Memory:
     ) -> None:
         b, kind, width = self.b, buffer.kind, self.b.width
         if not offset.is_wide:
-            b.do(f"store {x.typed}, {self._address(buffer, offset.base).typed}")
+            p = self._address(buffer, offset.base)
+            b.do(f"store {x.typed}, {p.typed}", x, p)
             return
         x, align = b.widen(x), BYTES[kind]
         if offset.is_run:
@@ -244,7 +245,7 @@ class Memory:
         p, mask = self._addresses(buffer, offset), b.widen(mask)
         name = f"@llvm.masked.scatter.v{width}{spelled(kind)}.v{width}p0"
         b.declared[name] = f"declare void {name}({x.type}, {p.type}, i32, {mask.type})"
-        b.do(f"call void {name}({x.typed}, {p.typed}, i32 {align}, {mask.typed})")
+        b.do(f"call void {name}({x.typed}, {p.typed}, i32 {align}, {mask.typed})", x, p, mask)
 
     def _address(self, buffer: Buffer, at: Value) -> Value:
         p = buffer.pointer

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 from graphcore.ir.provenance import setting
 
 from .entrance import FUEL
-from .loop_text import Carried, counted, in_blocks, phi, repeated
-from .signals import Signals
+from .loop_text import Part, carries, counted, in_blocks, phis, repeated
+from .signals import CALL, Signals
 
 WIDTH = 8
 """Values of eight bytes side by side (smaller ones may be more), so that all machines sum alike."""
@@ -30,9 +30,6 @@ BITS = {
 """The LLVM type of each kind; i1 is bool, and u64 is i64 whose operations are unsigned."""
 PARTS = {"c128": "f64", "c64": "f32"}
 """The kind of both parts of a complex kind."""
-
-CALL = 64
-"""The work of calling a function, in instructions."""
 
 
 class Value(NamedTuple):
@@ -117,6 +114,7 @@ class Builder:
 
     `declared` has the declarations of the external functions that it calls, `used_functions` the
     names of our own, such as `exp.f64x8`. Vectors have `width` lanes. `note` ends each line.
+    Steps of the loop `part` are shared by threads.
     """
 
     note = ""
@@ -133,6 +131,9 @@ class Builder:
         self.pairs: dict[str, tuple[Value, Value]] = {}
         self.products: dict[str, tuple[Value, ...]] = {}
         self.signals = Signals()
+        self.part: Part | None = None
+        self.outlined: list[str] = []
+        self.shared_loop: Callable[..., bool] | None = None
 
     @property
     def level(self) -> int:
@@ -151,6 +152,8 @@ class Builder:
         if (found := self.find(text)) is not None:
             return found if found.kind == kind else found._replace(kind=kind)
         level = max(self.floors[-1], least, *[x.level for x in operands], 0)
+        if self.part is not None:
+            self.part.read(level, operands)
         value = Value(f"%{self.name()}", kind, wide, level)
         self.lines[level].append(f"  {value.text} = {text}{self.note}")
         self.known[level][text] = value
@@ -163,16 +166,23 @@ class Builder:
                 return found
         return None
 
-    def do(self, text: str) -> None:
+    def do(self, text: str, *operands: Value) -> None:
         """An instruction with side effects, here."""
+        self.read(*operands)
         self.lines[-1].append(f"  {text}{self.note}")
+
+    def read(self, *operands: Value) -> None:
+        """Note that lines that are written here read some values."""
+        if self.part is not None:
+            self.part.read(self.level, operands)
 
     def label(self, name: str) -> None:
         """The start of a block."""
         self.lines[-1].append(f"{name}:")
 
-    def now(self, kind: str, text: str, wide: int = 0) -> Value:
+    def now(self, kind: str, text: str, wide: int = 0, *operands: Value) -> Value:
         """The value of an instruction that is not to be moved or shared."""
+        self.read(*operands)
         value = Value(f"%{self.name()}", kind, wide, self.level)
         self.lines[-1].append(f"  {value.text} = {text}{self.note}")
         return value
@@ -403,14 +413,17 @@ class Builder:
         There are at most `most` numbers between start and stop, if that is known. A loop that may
         be long looks for signals after each block of its steps, unless its body `looks` for them.
         """
-        k = self.name("")
         if start.number is not None and stop.number is not None:
             most = max(stop.number - start.number, 0)
+        k, steps = self.name(""), None if most is None else -(-most // step)
+        if not carried and self.shared_loop and self.shared_loop(start, stop, step, body, steps):
+            return []
         with self.signals.step(looks) as one, self.deeper() as lines:
             i = Value(f"%i{k}", start.kind, 0, self.level)
             now = self.carried(k, carried)
             new = body(i, *now)
-        block = one.block(len(lines), None if most is None else -(-most // step))
+            self.read(start, stop, *carried, *new)
+        block = one.block(len(lines), steps)
         of, ends = carries(carried, now, new), (start.text, stop.text)
         if block is None:
             self.lines[-1] += counted(k, *ends, step, of, lines)
@@ -424,7 +437,9 @@ class Builder:
 
     def spend(self, work: Value) -> None:
         """Count work of loops, and look for signals once it is enough."""
-        tank = self.emit("ptr", 0, f"getelementptr i64, ptr %record, i64 {FUEL}")
+        text = f"getelementptr i64, ptr %record, i64 {FUEL}"
+        tank = self.emit("ptr", 0, text) if self.part is None else self.now("ptr", text)
+        self.read(work)
         self.lines[-1] += self.signals.spend(self.name(""), tank.text, work.text)
 
     def repeat(
@@ -438,9 +453,10 @@ class Builder:
         with self.deeper(floor=True) as lines:
             now = self.carried(k, carried)
             go = test(*now)
-            self.do(f"br i1 {go.text}, label %body{k}, label %exit{k}")
+            self.do(f"br i1 {go.text}, label %body{k}, label %exit{k}", go)
             self.label(f"body{k}")
             new = body(*now)
+            self.read(*carried, *new)
         self.lines[-1] += repeated(k, carries(carried, now, new), lines)
         return [a._replace(level=self.level) for a in now]
 
@@ -457,19 +473,19 @@ class Builder:
 
     def choose(self, number: Value, *ways: Callable[[], Sequence[Value]]) -> list[Value]:
         """The values of the branch with a number; those of the last one if none has that number."""
-        k = self.name("")
-        texts, results = [], []
+        k, texts, results = self.name(""), [], []
         for way in ways:
             with self.deeper(floor=True) as lines:
                 results.append(way())
+                self.read(*results[-1])
             texts.append(lines)
         out = [Value(f"%{self.name()}", x.kind, x.wide, self.level) for x in results[0]]
         last = len(ways) - 1
         if number.kind == "i1":
-            self.do(f"br {number.typed}, label %way{k}.1, label %way{k}.0")
+            self.do(f"br {number.typed}, label %way{k}.1, label %way{k}.0", number)
         else:
             cases = " ".join([f"{number.type} {n}, label %way{k}.{n}" for n in range(last)])
-            self.do(f"switch {number.typed}, label %way{k}.{last} [ {cases} ]")
+            self.do(f"switch {number.typed}, label %way{k}.{last} [ {cases} ]", number)
         for n, lines in enumerate(texts):
             self.lines[-1] += [
                 f"way{k}.{n}:",
@@ -481,20 +497,3 @@ class Builder:
         self.label(f"join{k}")
         self.lines[-1] += phis(out, *[(r, f"end{k}.{n}") for n, r in enumerate(results)])
         return out
-
-
-def phis(out: Sequence[Value], *ways: tuple[Sequence[Value], str]) -> list[str]:
-    """Lines that choose values by the block where they come from."""
-    for values, _ in ways:
-        assert [x.type for x in values] == [a.type for a in out], "the types of a value differ"
-    several = [[(values[n].text, block) for values, block in ways] for n in range(len(out))]
-    return [phi(a.text, a.type, *pairs) for a, pairs in zip(out, several, strict=True)]
-
-
-def carries(before: Sequence[Value], now: Sequence[Value], new: Sequence[Value]) -> list[Carried]:
-    """The values that a loop carries, by their names before, in and after a step."""
-    found = []
-    for x, a, y in zip(before, now, new, strict=True):
-        assert x.type == a.type == y.type, "the types of a value differ"
-        found.append(Carried(a.type, x.text, a.text, y.text))
-    return found

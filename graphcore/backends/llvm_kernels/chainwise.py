@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial, reduce
+from operator import or_
 
 from graphcore.ir import Node, TensorType
 from graphcore.ir.sizes import count, minimum
@@ -11,10 +13,10 @@ from .addressing import BYTES, Buffer
 from .builder import Value, integer
 from .chains import ROWS
 from .places import At
-from .products import operand, some_rows_of_product
+from .products import operand, some_rows_of_product, work_of_product
 from .results import changed
 from .rows import Chain, Rows
-from .rowwise import buffers_of, each_of, some_rows
+from .rowwise import buffers_of, each_of, one_row_of, own_buffers, some_rows, work_of
 from .writer import Homes, Writer
 
 
@@ -32,11 +34,13 @@ def some_rows_at_a_time(w: Writer, step: Chain, homes: Homes) -> None:
     beside = b.call("smax", blocks, integer(1))
     many = b.op("udiv", b.add(last, b.sub(beside, integer(1))), beside)
 
+    own = buffers
+
     def in_turn(at: At) -> None:
         def block(number: Value) -> Sequence[Value]:
             first = b.mul(number, many)
             end = b.call("smin", b.add(first, many), last)
-            here = {x: [seen_from(w, step, x, each, first) for each in buffers[x]] for x in buffers}
+            here = {x: [seen_from(w, step, x, each, first) for each in own[x]] for x in own}
             for part in step.steps:
                 if isinstance(part, Rows):
                     some_rows(w, part, at, first, end, here)
@@ -48,7 +52,13 @@ def some_rows_at_a_time(w: Writer, step: Chain, homes: Homes) -> None:
 
         p.looped(integer(0), blocks, 1, (), block)
 
-    each_of(w, outer, in_turn)
+    def chain() -> None:
+        nonlocal own
+        parts = [one_row_of(part) for part in step.steps if isinstance(part, Rows)]
+        own = own_buffers(w, buffers, reduce(or_, parts, some_rows_of(step)))
+        each_of(w, outer, in_turn)
+
+    w.sharing.over(partial(work_of_chain, w, step), chain, once=True)
     for x, (buffer, *others) in buffers.items():
         p.buffers[x] = buffer._replace(level=b.level)
         if others and x in step.steps:
@@ -57,10 +67,7 @@ def some_rows_at_a_time(w: Writer, step: Chain, homes: Homes) -> None:
 
 def buffers_of_chain(w: Writer, step: Chain, homes: Homes) -> Homes:
     """Buffers for the values of a chain: of one row, of some rows, or of all."""
-    given, k = dict(homes), len(step.axes)
-    for x in [x for x in step.made if x in step.own]:
-        shape = (minimum(ROWS, step.axes[-1]), *x.type.shape[k:])
-        given[x] = [w.new(x, TensorType(x.type.dtype, shape))]
+    given = homes | {x: [w.new(x, type)] for x, type in some_rows_of(step).items()}
     buffers: dict[Node, list[Buffer]] = {}
     for part in step.steps:
         if isinstance(part, Rows):
@@ -68,6 +75,20 @@ def buffers_of_chain(w: Writer, step: Chain, homes: Homes) -> Homes:
         else:
             buffers[part] = given.get(part) or [w.new(part)]
     return buffers
+
+
+def some_rows_of(step: Chain) -> dict[Node, TensorType]:
+    """The values that only steps of a chain read, and the type of some rows of each."""
+    k, rows = len(step.axes), minimum(ROWS, step.axes[-1])
+    own = [x for x in step.made if x in step.own]
+    return {x: TensorType(x.type.dtype, (rows, *x.type.shape[k:])) for x in own}
+
+
+def work_of_chain(w: Writer, step: Chain) -> Value:
+    """About how much a chain computes."""
+    nests = [roots for part in step.steps if isinstance(part, Rows) for roots in part.nests]
+    products = [work_of_product(w, part) for part in step.steps if isinstance(part, Node)]
+    return reduce(w.b.add, [*products, *([work_of(w, nests)] if nests else [])])
 
 
 def seen_from(w: Writer, step: Chain, x: Node, buffer: Buffer, first: Value) -> Buffer:

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 
 from graphcore.ir import Graph, Node, Shape
+from graphcore.ir.provenance import setting
 from graphcore.ir.sizes import count
 from graphcore.ops import leaf
 from graphcore.ops import tensor as t
 
-from . import nests
+from . import nests, sharing
 from .arithmetic import SCALAR
 from .builder import TRUE, WIDTH, Value
 from .chainwise import some_rows_at_a_time
 from .columns import in_tiles
+from .entrance import Growing
 from .loop_axes import is_by_parts
 from .loops import CONTROL
 from .matvecs import product_by_routine, products_in_one_walk
 from .overwriting import in_results, overwriting
-from .places import At, counts_through, is_register
+from .places import At, SharedBlocks, counts_through, is_register
 from .planning import best_plan
 from .receiving import by_parts, overwritten
 from .reductions import together
@@ -29,7 +31,16 @@ from .rows import Chain, Pair, Rows
 from .rowwise import row_by_row
 from .seams import middle
 from .transposing import transposed_by_routine
-from .walks import are_long, at_once, every, store_all, store_transposed, transposed_along, walk
+from .walks import (
+    are_long,
+    at_once,
+    every,
+    store_all,
+    store_transposed,
+    transposed_along,
+    walk,
+    work,
+)
 from .writer import Homes, Order, Writer
 
 
@@ -99,9 +110,14 @@ class GraphWriter(Writer):
 
     def nest(self, roots: Sequence[Node], homes: Homes) -> None:
         """Values of equal long axes, at each place in turn: in registers, or in buffers."""
-        p, rest = self.places, []
         if product_by_routine(self, roots, homes):
             return
+        with self.blocks_in_memory(roots):
+            self.nest_of(roots, homes)
+
+    def nest_of(self, roots: Sequence[Node], homes: Homes) -> None:
+        """The loops of a nest."""
+        p, rest = self.places, []
         numbers = [root for root in roots if not root.type.shape]
         with self.vectorised(*numbers):
             together(p, [(root, ()) for root in numbers], TRUE)
@@ -151,14 +167,33 @@ class GraphWriter(Writer):
                 alone = self.b.level == 0  # within loops, what is read is mostly in cache
                 rows, vectors = (several, 1) if inside else (1, several if alone else 1)
                 if inside or not alone or not in_tiles(self, rest, buffers, vectors):
-                    walk(p, shapes, place, inside, rows, -1, vectors, middle(p, rest))
+                    walked = partial(
+                        walk, p, shapes, place, inside, rows, -1, vectors, middle(p, rest)
+                    )
+                    self.sharing.over(partial(work, p, rest), walked)
             else:  # tiles of a short axis would be computed for nothing
-                self.b.branch(
-                    are_long(p, shapes[0], tiled),
-                    lambda: walk(p, shapes, partial(place, tiled=True), inside, WIDTH, tiled),
-                    lambda: walk(p, shapes, place, inside),
+                in_order = partial(walk, p, shapes, place, inside)
+                in_squares = partial(
+                    walk, p, shapes, partial(place, tiled=True), inside, WIDTH, tiled
                 )
+                long = are_long(p, shapes[0], tiled)
+                both = partial(self.b.branch, long, in_squares, in_order)
+                self.sharing.over(partial(work, p, rest), both)
         p.buffers |= {root: buffers[root][0]._replace(level=self.b.level) for root in rest}
+
+    def blocks_in_memory(self, roots: Sequence[Node]) -> AbstractContextManager[None]:
+        """A context in which blocks of long sums may be added up by several threads."""
+        long = [root for root in roots if nests.reduces(root) and is_large(root)]
+        if not long:
+            return nullcontext()
+        if "blocks" not in self.program.places:
+            self.program.reserve("blocks", Growing())
+
+        def memory(bytes: Value) -> Value:
+            place = self.program.entry(self.program.places["blocks"])
+            return self.program.enlarge(self.b.now("ptr", f"load ptr, {place.typed}"), place, bytes)
+
+        return setting(self.places, shared=SharedBlocks(memory, self.sharing.where_long))
 
     def is_flat(self, root: Node) -> bool:
         """Whether a root is computed in one loop over all places, whatever its axes."""
@@ -167,3 +202,9 @@ class GraphWriter(Writer):
         if counts_through(root):
             return self.places.is_flat(root.inputs[0])
         return all(map(self.places.is_flat, root.inputs)) and root.op in SCALAR
+
+
+def is_large(root: Node) -> bool:
+    """Whether the operand of a reduction has, or may have, enough values for several threads."""
+    values = count(root.inputs[0].type.shape)
+    return not isinstance(values, int) or values >= sharing.LEAST

@@ -8,6 +8,7 @@ in between. The bits are the same as if each column were added up by itself.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from graphcore.ir import Node, TensorType
 from graphcore.ir.sizes import count
@@ -21,9 +22,11 @@ from .nests import folds, reduced
 from .places import At
 from .reductions import FOLDS
 from .results import changed
-from .walks import side_by_side
+from .walks import side_by_side, work
 from .writer import Homes, Writer
 
+COLUMNS = 256
+"""How many columns threads get at least."""
 IN_CACHE = 2**14
 """How many values are read from the fastest cache in any order."""
 
@@ -63,34 +66,47 @@ class Tiles:
         self.cut = max(n for n, most in enumerate(blocks) if most)
         self.most = blocks[self.cut]
         self.buffers = buffers
-        self.added = {
-            root: w.new(root, TensorType(root.type.dtype, root.type.shape[-1:])) for root in roots
-        }
+        self.row = {root: TensorType(root.type.dtype, root.type.shape[-1:]) for root in roots}
+        self.added = {root: w.new(root, row) for root, row in self.row.items()}
 
     def written(self, vectors: int) -> None:
         """Write the loops: over the axes that stay but the last, those that vanish, the last."""
-        w, p, b = self.w, self.w.places, self.w.b
+        w, p = self.w, self.w.places
         *lead, last = map(w.size, self.roots[0].type.shape)
 
         def staying(at: At) -> Sequence[Value]:
             if len(at) < len(lead):
                 return p.each(lead[len(at)], (), lambda i: staying((*at, i)), 0)
-            return vanishing(at, ())
+            self.columns(at, integer(0), last, vectors)
+            return ()
 
+        def rows() -> None:
+            self.added = {root: w.own(self.added[root], row) for root, row in self.row.items()}
+            staying(())
+
+        def ranges() -> None:
+            some = lambda first, many: self.columns((), first, many, vectors)
+            w.sharing.ranges(last, integer(COLUMNS), some)
+
+        w.sharing.over(partial(work, p, self.roots), rows if lead else ranges)
+
+    def columns(self, at: At, begin: Value, many: Value, vectors: int) -> None:
+        """The loops for some columns: over the axes that vanish, then over the columns."""
+        p, b = self.w.places, self.w.b
         n = self.sizes[self.cut]
         # Few values are taken as one tile: they are in the fastest cache, and totals in registers.
-        few = b.op("icmp sle", b.mul(n, last), integer(IN_CACHE))
+        few = b.op("icmp sle", b.mul(n, many), integer(IN_CACHE))
         parts = b.op("sdiv", b.add(n, integer(self.most - 1)), integer(self.most))
         # An empty axis has one step, which begins and ends the totals of nothing.
         tiles = b.select(few, integer(1), b.call("smax", parts, integer(1)))
 
-        def vanishing(at: At, inner: At) -> Sequence[Value]:
+        def vanishing(inner: At) -> Sequence[Value]:
             if len(inner) == self.cut:
-                return p.looped(integer(0), tiles, 1, (), lambda i: rows(at, inner, i))
+                return p.looped(integer(0), tiles, 1, (), lambda i: rows(inner, i))
             steps = b.call("smax", self.sizes[len(inner)], integer(1))
-            return p.looped(integer(0), steps, 1, (), lambda i: vanishing(at, (*inner, Index(i))))
+            return p.looped(integer(0), steps, 1, (), lambda i: vanishing((*inner, Index(i))))
 
-        def rows(at: At, inner: At, i: Value) -> Sequence[Value]:
+        def rows(inner: At, i: Value) -> Sequence[Value]:
             first = b.mul(i, integer(self.most))
             end = b.select(few, n, b.call("smin", b.add(first, integer(self.most)), n))
             begins, ends = b.op("icmp eq", first, integer(0)), b.op("icmp eq", end, n)
@@ -100,13 +116,14 @@ class Tiles:
                 ends = b.both(ends, b.op("icmp sge", b.add(i, integer(1)), size))
 
             def tile(mask: Value, *columns: Index) -> Sequence[Value]:
-                self.tile([(*at, i) for i in columns], mask, inner, first, end, begins, ends)
+                places = [(*at, p.plus(i, begin)) for i in columns]
+                self.tile(places, mask, inner, first, end, begins, ends)
                 return ()
 
-            side_by_side(p, last, vectors, tile)
+            side_by_side(p, many, vectors, tile)
             return ()
 
-        staying(())
+        vanishing(())
 
     def tile(
         self,

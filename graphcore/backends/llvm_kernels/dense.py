@@ -44,6 +44,9 @@ ROWS_PER_STRIP = {"x86-64-v4": 512, "x86-64-v3": 256}
 """How many rows read a strip before the next one is copied: so much of x fits the cache L2."""
 FEW_ROWS = 16
 """So few rows that a strip is read where it lies, if values of a row lie side by side."""
+SOME_ROWS = 2 * FEW_ROWS, 8 * FEW_ROWS
+"""Of few and of many rows a thread takes so many at least: with `FEW_ROWS` the bits would differ,
+and a strip is copied for the rows of each piece."""
 IN_CACHE = 2**15
 """So many values of y stay in the cache L2, and are read where they lie in the same way."""
 ROWS_IN_PLACE = 32
@@ -55,6 +58,12 @@ LONGEST_OF_FEW_ROWS = INNER_OF_FEW_ROWS * SUMS * (ADDITIONS - INNER_OF_FEW_ROWS 
 
 PAGE_BY_PAGE = '"probe-stack"="inline-asm"'
 """How the stack is taken: a full one ends at the page that guards it, and not behind that."""
+
+
+def rows_at_once(b: Builder, rows: Value) -> Value:
+    """How many rows of a product one thread takes at least."""
+    least, most = map(integer, SOME_ROWS)
+    return b.call("smax", least, b.call("smin", most, b.op("sdiv", rows, integer(FEW_ROWS))))
 
 
 @cached

@@ -113,7 +113,7 @@ def module(head: str, b: Builder) -> str:
 
     `head` declares it: `define i64 @kernel(ptr %table)`.
     """
-    lines = [f"{head} #0 {{", "entry:", *b.lines[0], *b.signals.end, "}"]
+    lines = [f"{head} #0 {{", "entry:", *b.lines[0], *b.signals.end, "}", *b.outlined]
     for full in b.used_functions:
         name, kind, width = parts(full)
         vector = type_of(kind, width)

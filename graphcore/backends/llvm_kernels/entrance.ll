@@ -460,11 +460,19 @@ define i64 @poll(ptr %record) #0 {
   %early = icmp slt i64 %now, %due
   br i1 %early, label %on, label %look
 look:
+  %holder = getelementptr i64, ptr %record, i64 -1
+  %thread = load ptr, ptr %holder
+  %worker = icmp eq ptr %thread, inttoptr (i64 -1 to ptr)
+  br i1 %worker, label %told, label %wait
+told:                                               ; a thread that never touches Python
+  %flag.at = getelementptr i64, ptr %record, i64 -4
+  %flag = load ptr, ptr %flag.at
+  %how = load atomic i64, ptr %flag seq_cst, align 8
+  ret i64 %how
+wait:
   %period = load i64, ptr @period
   %later = add i64 %now, %period
   store i64 %later, ptr %due.at
-  %holder = getelementptr i64, ptr %record, i64 -1
-  %thread = load ptr, ptr %holder
   %held = icmp eq ptr %thread, null
   br i1 %held, label %check, label %restore
 restore:

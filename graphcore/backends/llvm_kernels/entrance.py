@@ -42,7 +42,7 @@ IDLE_KEPT = 4
 """How many idle workspaces are kept: memory for calls of other sizes, or at the same time."""
 LONG_CALL = 20e-6
 """Calls that take this many seconds or more release the GIL."""
-HUGE_NEST = 2**22
+HUGE_NEST = 2**18
 """Nests of this many elements or more look for signals: they may take 10 ms, or many times that."""
 PERIOD = 0.03
 """How many seconds pass between two looks for signals."""

@@ -141,7 +141,8 @@ class Failures:
             return
         self.sites.append(site)
         k, some = b.name(""), b.any_lane(wrong)
-        b.do(f"br {some.typed}, label %fail{k}, label %fine{k}")
+        b.do(f"br {some.typed}, label %fail{k}, label %fine{k}", some)
+        b.read(wrong, *numbers, *[step for _, step in self.loops])
         b.label(f"fail{k}")
         if wrong.wide:
             bits = f"i{wrong.wide}"

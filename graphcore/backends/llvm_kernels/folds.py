@@ -9,14 +9,16 @@ number of values.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import partial, reduce
+from itertools import accumulate
 from math import prod
 from typing import NamedTuple
 
 from graphcore.ir import Shape
 from graphcore.ops import elementwise as e
 
-from .addressing import Index
+from .addressing import BYTES, Index
+from .arena import LINE
 from .arithmetic import literal, rule_of
 from .builder import PARTS, TRUE, WIDTH, Builder, Value, integer
 from .places import WRITTEN_OUT, At, Places
@@ -122,12 +124,61 @@ class Walk:
 
         if most:
             carried = [*now, *self.nothing_added(now)]
-            found = p.looped(integer(0), size, most, carried, block, looks=b.signals.in_nests)
-            return found[: len(now)]
+
+            def alone() -> Sequence[Value]:
+                return p.looped(integer(0), size, most, carried, block, looks=b.signals.in_nests)
+
+            if p.shared is None:
+                return alone()[: len(now)]
+            shared = partial(self.in_memory, n, inner, carried, p.shared.memory)
+            return p.shared.where_long(self.work, shared, alone)[: len(now)]
         if n == len(self.sizes) - 1 and not self.wide:
             return self.run(integer(0), size, now, partial(self.one, n, inner))
         each = lambda i, *now: self.one(n, inner, i, TRUE, *now)
         return p.each(size, now, each, self.few(n))
+
+    def work(self) -> Value:
+        """How many values there are, of all folds."""
+        return reduce(self.b.mul, self.sizes, integer(len(self.folds)))
+
+    def in_memory(
+        self,
+        n: int,
+        inner: tuple[Index, ...],
+        carried: Sequence[Value],
+        taken: Callable[[Value], Value],
+    ) -> Sequence[Value]:
+        """The same as one block after the other: all blocks, by several threads, then their sum.
+
+        The totals of the blocks are kept in memory, and joined in order.
+        """
+        p, b, size, most = self.p, self.b, self.sizes[n], self.blocks[n]
+        starts = [*accumulate([bytes_of(x) for x in self.starts], initial=0)]
+        blocks = b.op("sdiv", b.add(size, integer(most - 1)), integer(most))
+        memory = taken(b.mul(blocks, integer(starts[-1])))
+
+        def places(first: Value) -> list[Value]:
+            block = b.mul(b.op("sdiv", first, integer(most)), integer(starts[-1]))
+            ends = [b.add(block, integer(start)) for start in starts[:-1]]
+            texts = [f"getelementptr i8, {memory.typed}, {end.typed}" for end in ends]
+            return [b.emit("ptr", 0, text, memory, end) for text, end in zip(texts, ends)]
+
+        def put(first: Value) -> Sequence[Value]:
+            end = b.call("smin", b.add(first, integer(most)), size)
+            parts = self.block(n, inner, first, end, most)
+            for x, place in zip(parts, places(first), strict=True):
+                b.do(f"store {x.typed}, {place.typed}, align 1", x, place)
+            return ()
+
+        def join(first: Value, *now: Value) -> Sequence[Value]:
+            parts = []
+            for x, place in zip(self.starts, places(first), strict=True):
+                text = f"load {x.type}, {place.typed}, align 1"
+                parts.append(b.now(x.kind, text, x.wide, place))
+            return self.joined(size, most, now, parts)
+
+        p.looped(integer(0), size, most, (), put)
+        return p.looped(integer(0), size, most, carried, join)
 
     def few(self, n: int) -> int:
         """The most places of axis n that are written out, so that few are with all axes after it.
@@ -232,6 +283,11 @@ class Walk:
             others[k] = rule_of(e.subtract, x.kind)(b, parts[k], x)
         found = self.combined(totals, others)
         return [*found, *[rounding(b, totals[k], others[k], found[k]) for k in self.sums]]
+
+
+def bytes_of(x: Value) -> int:
+    """How much memory a value takes, in whole lines of the cache."""
+    return -(-BYTES[x.kind] * max(x.wide, 1) // LINE) * LINE
 
 
 def blocks_of(sizes: Sequence[Value], lanes: int, vectors: int) -> list[int]:

@@ -6,12 +6,28 @@ A loop is named by a number `k`, which ends the names of its blocks.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 RARELY, USUALLY = "!prof !0", "!prof !1"
 """The ends of branches that take the first label rarely, or usually; the usual way is fast."""
 WEIGHTS = """!0 = !{!"branch_weights", i32 1, i32 100000}
 !1 = !{!"branch_weights", i32 100000, i32 1}"""
+
+
+class Named(Protocol):
+    """A value: its text, its LLVM type, and the level that knows it."""
+
+    @property
+    def text(self) -> str:
+        """Its name, or the constant."""
+
+    @property
+    def type(self) -> str:
+        """Its LLVM type."""
+
+    @property
+    def level(self) -> int:
+        """The level that knows it."""
 
 
 class Carried(NamedTuple):
@@ -108,3 +124,40 @@ def repeated(k: str, carried: Sequence[Carried], lines: Sequence[str]) -> list[s
         f"  br label %head{k}",
         f"exit{k}:",
     ]
+
+
+def phis(out: Sequence[Named], *ways: tuple[Sequence[Named], str]) -> list[str]:
+    """Lines that choose values by the block where they come from."""
+    for values, _ in ways:
+        assert [x.type for x in values] == [a.type for a in out], "the types of a value differ"
+    several = [[(values[n].text, block) for values, block in ways] for n in range(len(out))]
+    return [phi(a.text, a.type, *pairs) for a, pairs in zip(out, several, strict=True)]
+
+
+def carries(before: Sequence[Named], now: Sequence[Named], new: Sequence[Named]) -> list[Carried]:
+    """The values that a loop carries, by their names before, in and after a step."""
+    found = []
+    for x, a, y in zip(before, now, new, strict=True):
+        assert x.type == a.type == y.type, "the types of a value differ"
+        found.append(Carried(a.type, x.text, a.text, y.text))
+    return found
+
+
+class Part:
+    """A loop that is written as a function of its own, at a level, and what this reads.
+
+    `free` are the values that it reads of the code around it. `own` are pointers to memory of each
+    thread: in the one that calls the kernel, that of a buffer; in others at an offset of theirs.
+    """
+
+    def __init__(self, level: int) -> None:
+        self.level = level
+        self.free: dict[str, Named] = {}
+        self.own: dict[str, tuple[Named, Named]] = {}
+
+    def read(self, level: int, operands: Sequence[Named]) -> None:
+        """Note that an instruction at a level reads these values."""
+        if level >= self.level:
+            for x in operands:
+                if x.level < self.level and x.text[0] == "%":
+                    self.free[x.text] = x

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import TypeAlias, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from graphcore.ir import Node, Op, Shape, Size, TensorType
 from graphcore.ir.provenance import setting
@@ -35,15 +35,24 @@ def is_register(type: TensorType) -> bool:
     return shape == () or (len(shape) == 1 and isinstance(shape[0], int) and 0 < shape[0] <= WIDTH)
 
 
+class SharedBlocks(NamedTuple):
+    """How blocks of long sums are shared: memory of so many bytes, and `Sharing.where_long`."""
+
+    memory: Callable[[Value], Value]
+    where_long: Callable[..., Sequence[Value]]
+
+
 class Places(Memory):
     """The values of nodes at places, stored in `buffers`, in registers (`numbers`), or computed.
 
     Each body of a loop or branch has its own, as equal nodes of two bodies have other values.
     A sum along the last axis keeps `vectors` running totals, each in a vector of its own. For a
     concatenation in `parts`, only its part of that number is read along the lanes: see seams.py.
+    `shared` says how threads share the blocks of long sums.
     """
 
     vectors = 1
+    shared: SharedBlocks | None = None
     parts: Mapping[Node, int] = {}
 
     def __init__(self, b: Builder, size: Callable[[Size], Value]) -> None:

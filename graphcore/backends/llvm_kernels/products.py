@@ -29,7 +29,11 @@ from .folds import rounding
 from .lapack import Call, check_sizes
 from .places import At
 from .results import changed, finished
+from .sharing import FEW
 from .writer import Homes, Writer
+
+PRODUCTS_PER_VALUE = 16
+"""How many products of numbers take as long as a simple value that is read and written."""
 
 
 @attributes(
@@ -121,8 +125,20 @@ def product(w: Writer, node: Node, homes: Homes) -> None:
     def one(_: Value, index: tuple[Value, ...]) -> None:
         some_rows_of_product(w, node, buffer, index, integer(0), rows)
 
-    each(w, node.type.shape[:-2], one)
+    batch = node.type.shape[:-2]
+    matrices = partial(each, w, batch, one)
+    many = any(not isinstance(n, int) or n >= FEW for n in batch)
+    if many and buffer.kind in dense.KINDS:
+        w.sharing.over(partial(work_of_product, w, node), matrices, once=True)
+    else:  # threads share the rows of each
+        matrices()
     finished(w, node, homes, buffer)
+
+
+def work_of_product(w: Writer, node: Node) -> Value:
+    """About how much a product of matrices computes, in simple values."""
+    places = count((*node.type.shape, node.inputs[0].type.shape[-1]))
+    return w.b.op("sdiv", w.size(places), integer(PRODUCTS_PER_VALUE))
 
 
 def some_rows_of_product(
@@ -153,14 +169,31 @@ def some_rows_of_product(
         inner = node.inputs[0].type.shape[-1]
         parts = more_than(inner, dense.INNER_OF_FEW_ROWS) + more_than(inner, dense.LONGEST_INNER)
         taken, part = w.program.take(TensorType(node.type.dtype, (parts, *shape[-2:])))
-        call(routine, a, b, c, part, rows, k, j, *lying, j, TRUE if own else FALSE)
+        upper = TRUE if own else FALSE
+
+        def some(first: Value, many: Value) -> None:
+            after = w.b.mul(first, j)
+            apart = (a, lying[0], first), (c, integer(1), after), (part, w.size(parts), after)
+            x, z, sums = [
+                moved(w.b, pointer, w.b.mul(size, n), buffer.kind) for pointer, size, n in apart
+            ]
+            call(routine, x, b, z, sums, many, k, j, *lying, j, upper)
+
+        def in_ranges() -> None:
+            w.sharing.ranges(rows, dense.rows_at_once(w.b, rows), some)
+
+        if own:
+            some(integer(0), rows)
+        else:
+            w.sharing.over(partial(work_of_product, w, node), in_ranges, once=True)
         w.program.give_back(taken)
         if own:
             mirror(w, buffer._replace(pointer=c, shape=buffer.shape[-2:]))
         return ()
 
     def call(routine: Value, *given: Value) -> None:
-        w.b.do(f"call void {routine.text}({', '.join([x.typed for x in given])})")
+        text = f"call void {routine.text}({', '.join([x.typed for x in given])})"
+        w.b.do(text, routine, *given)
 
     if buffer.kind in dense.KINDS:
         is_thin = FALSE if y.transposed else thin.is_quicker(w.b, buffer.kind, rows, k, j)
@@ -245,7 +278,7 @@ def moved(b: Builder, pointer: Value, places: Value, kind: str) -> Value:
     """The address so many places on."""
     bytes = b.mul(places, integer(BYTES[kind]))
     text = f"getelementptr i8, {pointer.typed}, {bytes.typed}"
-    return b.emit("ptr", 0, text, pointer, bytes)
+    return pointer if bytes.number == 0 else b.emit("ptr", 0, text, pointer, bytes)
 
 
 def mirror(w: Writer, buffer: Buffer) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial, reduce
 
 from graphcore.ir import Node, TensorType
 
@@ -13,7 +14,7 @@ from .places import At
 from .reductions import together
 from .results import changed
 from .rows import Rows
-from .walks import at_once, every, several, store_all, walk
+from .walks import at_once, every, several, store_all, walk, work
 from .writer import Homes, Writer
 
 BLOCK = 32
@@ -27,21 +28,43 @@ def row_by_row(w: Writer, step: Rows, homes: Homes) -> None:
     """
     buffers = buffers_of(w, step, homes)
     *outer, last = map(w.size, step.axes)
-    each_of(w, outer, lambda at: some_rows(w, step, at, integer(0), last, buffers))
+
+    def rows() -> None:
+        own = own_buffers(w, buffers, one_row_of(step))
+        each_of(w, outer, lambda at: some_rows(w, step, at, integer(0), last, own))
+
+    w.sharing.over(partial(work_of, w, step.nests), rows)
     for root in step.made:
         w.places.buffers[root] = buffers[root][0]._replace(level=w.b.level)
 
 
 def buffers_of(w: Writer, step: Rows, homes: Homes) -> Homes:
     """Buffers for the values of rows: of one row, or of all."""
-    buffers, k = dict[Node, list[Buffer]](), len(step.axes)
+    buffers, rows = dict[Node, list[Buffer]](), one_row_of(step)
     for root in step.made:
-        if root in step.own and root.type.ndim > k:
-            one = w.new(root, TensorType(root.type.dtype, root.type.shape[k:]))
-            buffers[root] = [one._replace(skipped=k)]
+        if root in rows:
+            buffers[root] = [w.new(root, rows[root])._replace(skipped=len(step.axes))]
         else:
             buffers[root] = homes.get(root) or [w.new(root)]
     return buffers
+
+
+def one_row_of(step: Rows) -> dict[Node, TensorType]:
+    """The values that only nests of these rows read, and the type of one row of each."""
+    k = len(step.axes)
+    own = [root for root in step.made if root in step.own and root.type.ndim > k]
+    return {root: TensorType(root.type.dtype, root.type.shape[k:]) for root in own}
+
+
+def own_buffers(w: Writer, buffers: Homes, types: Mapping[Node, TensorType]) -> Homes:
+    """The buffers; where the next loop is shared, each thread has its own ones of some types."""
+    own = {x: [w.own(buffers[x][0], type)] for x, type in types.items()}
+    return buffers | own
+
+
+def work_of(w: Writer, nests: Iterable[Sequence[Node]]) -> Value:
+    """About how much some nests compute together."""
+    return reduce(w.b.add, [work(w.places, roots) for roots in nests])
 
 
 def each_of(w: Writer, sizes: Sequence[Value], body: Callable[[At], None], at: At = ()) -> None:

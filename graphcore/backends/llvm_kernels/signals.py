@@ -15,6 +15,8 @@ from .loop_text import RARELY, USUALLY
 
 WORK = 2**16
 """About how many instructions a loop runs between two looks."""
+CALL = 64
+"""The work of calling a function, in instructions."""
 
 
 class Signals:
@@ -100,4 +102,4 @@ class Step:
         if not signals.in_nests or signals.loops != self.before or whole < WORK:
             return None
         signals.loops += 1
-        return None if self.looks else max(1, WORK // self.work)
+        return None if self.looks else max(1, WORK // max(self.work, 1))

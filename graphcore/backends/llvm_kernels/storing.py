@@ -96,12 +96,13 @@ class Stores:
         if left is not None and mask.text != "true" and (known is None or masks_are_quick()):
             mask, known = self.first(left), left
         if mask.text == "true":
-            b.do(plainly(x, pointer, align))
+            b.do(plainly(x, pointer, align), x, pointer)
         elif known is None or masks_are_quick():
             mask = b.widen(mask)
             name = f"@llvm.masked.store.v{x.wide}{spelled(x.kind)}.p0"
             b.declared[name] = f"declare void {name}({x.type}, ptr, i32, {mask.type})"
-            b.do(f"call void {name}({x.typed}, {pointer.typed}, i32 {align}, {mask.typed})")
+            text = f"call void {name}({x.typed}, {pointer.typed}, i32 {align}, {mask.typed})"
+            b.do(text, x, pointer, mask)
         elif (least := known if left is None else left).number is not None:
             halves(b, x, pointer, least, align)
         else:
@@ -120,7 +121,7 @@ class Stores:
 
         def in_full() -> Sequence[Value]:
             for each in stores:
-                b.do(plainly(each.x, each.pointer, each.align))
+                b.do(plainly(each.x, each.pointer, each.align), each.x, each.pointer)
             return ()
 
         def in_part() -> Sequence[Value]:
@@ -128,7 +129,8 @@ class Stores:
                 x = b.convert("bitcast", each.x, f"i{8 * each.align}")
                 name = f"@{ROUTINE}.{x.kind}x{x.wide}"
                 b.declared[name] = f"declare void {name}({x.type}, ptr, i64) #0"
-                b.do(f"call void {name}({x.typed}, {each.pointer.typed}, {each.left.typed})")
+                given = x, each.pointer, each.left
+                b.do(f"call void {name}({', '.join([v.typed for v in given])})", *given)
             return ()
 
         b.branch(all_are_whole, in_full, in_part)
@@ -165,7 +167,7 @@ def reaches(b: Builder, n: Value, least: int) -> Value:
 
 def stored(b: Builder, x: Value, p: Value, align: int) -> Sequence[Value]:
     """Store all lanes, as a branch without values."""
-    b.do(plainly(x, p, align))
+    b.do(plainly(x, p, align), x, p)
     return ()
 
 

@@ -8,6 +8,8 @@ from math import prod
 from typing import Any
 
 from graphcore.ir import Node, Shape, reached
+from graphcore.ir.sizes import count
+from graphcore.ops import tensor as t
 
 from .addressing import ZERO, Buffer, Index
 from .arithmetic import kind_of
@@ -16,6 +18,7 @@ from .flops import COSTS, flops
 from .loop_axes import UNROLLED, long_axes, space
 from .nests import is_transposed
 from .places import WRITTEN_OUT, At, Places
+from .reductions import REDUCTIONS
 from .rows import is_long
 from .seams import Middle, split
 from .squares import transposed
@@ -107,7 +110,8 @@ def side_by_side(
         known = size.number
         whole = b.op("and", size, integer(-step)) if known is None else integer(known & -step)
         p.looped(integer(0), whole, step, (), group)
-    p.lanes(b.sub(size, whole), (), lambda i, mask: body(mask, p.plus(i, whole)))
+    rest = lambda i, mask: body(mask, p.plus(i, whole))
+    p.run(integer(0), b.sub(size, whole), (), rest, step if vectors > 1 else None)
 
 
 def several(
@@ -152,6 +156,16 @@ def cost(p: Places, roots: Sequence[Node]) -> int:
 
     found = reached(computed(roots), lambda x: computed(x.inputs))
     return sum(flops(x) for x in found if x not in roots)
+
+
+def work(p: Places, roots: Sequence[Node]) -> Value:
+    """About how much it is to compute values of equal places, in simple values."""
+    root = roots[0]
+    shape = root.inputs[0].type.shape if root.op in REDUCTIONS else root.type.shape
+    if root.op is t.matmul:
+        shape = (*root.type.shape, shape[-1])
+    each = cost(p, roots) + sum(map(flops, roots))
+    return p.b.mul(p.size(count(shape)), integer(max(1, each // COSTS.additions_again)))
 
 
 def transposed_along(p: Places, roots: Sequence[Node]) -> int | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any, NamedTuple
 
 from graphcore.ir import Graph, Node, Shape, Size, TensorType
@@ -22,6 +23,7 @@ from .entrance import Address, Constant, Growing, Slot
 from .failures import Failures, Machine
 from .machine import Stages
 from .places import At, Places, counted, is_register, position
+from .sharing import Sharing
 from .size_code import size_code
 from .widths import width_of
 
@@ -83,6 +85,7 @@ class Shared:
         patient: bool,
     ) -> None:
         self.b, self.names = Builder(), names
+        self.sharing = Sharing(self.b)
         self.calls, self.fixed = Calls(machine), dict[str, int]()
         self.slots: list[Slot] = []
         self.failures = Failures()
@@ -121,7 +124,9 @@ class Shared:
 
     def poll(self) -> str:
         """The address of the routine that looks for signals."""
-        return self.pointer(self.entry(self.places["poll"])).text
+        routine = self.pointer(self.entry(self.places["poll"]))
+        self.b.read(routine)
+        return routine.text
 
     # ---- the table
 
@@ -156,7 +161,10 @@ class Shared:
         bytes = count(type.shape) * BYTES[kind_of_dtype(type.dtype)] * self.times_run
         free = self.free.setdefault(bytes, [])
         at = free.pop() if free and len(self.slots) > DISTINCT else len(self.slots)
-        pointer = self.shared(("buffer", at), entrance.Scratch(bytes, 0))
+        with self.sharing.before():
+            pointer = self.shared(("buffer", at), entrance.Scratch(bytes, 0))
+        if self.b.part is not None:
+            pointer = self.sharing.own(pointer, lambda: self.bytes(type))
         self.begun[at] = self.time
         return Taken(bytes, at), pointer
 
@@ -210,6 +218,7 @@ class Writer(ABC):
 
     def __init__(self, program: Shared) -> None:
         self.program, self.b, self.size = program, program.b, program.size
+        self.sharing = program.sharing
         self.places = Places(program.b, program.size)
         self.homes: Homes = {}
         self.taken: dict[Node, list[Taken]] = {}
@@ -252,6 +261,11 @@ class Writer(ABC):
         taken, pointer = self.program.take(own)
         self.taken.setdefault(node, []).append(taken)
         return self.buffer(own, pointer)
+
+    def own(self, buffer: Buffer, type: TensorType) -> Buffer:
+        """The buffer; where the loop that comes next is shared, each thread has one of its own."""
+        pointer = self.sharing.own(buffer.pointer, partial(self.program.bytes, type))
+        return buffer._replace(pointer=pointer, level=max(buffer.level, pointer.level))
 
     def home(self, node: Node) -> Buffer:
         """The buffer in which a node is computed: given, or new."""
@@ -344,7 +358,8 @@ class Writer(ABC):
 
         if buffers:
             with self.vectorised(node):
-                self.places.everywhere(node.type.shape, place)
+                everywhere = partial(self.places.everywhere, node.type.shape, place)
+                self.sharing.over(lambda: self.program.count(node.type.shape), everywhere)
 
     def check(self, node: Node, indexed: Node) -> None:
         """Leave if a position of a node is outside of the axis it indexes."""
@@ -360,4 +375,6 @@ class Writer(ABC):
                 wrong, n = self.b.both(wrong, mask), self.size(size)
                 self.program.failures.outside(self.b, wrong, node, axis, at, n)
 
-            self.places.everywhere(positions.type.shape, refuse)
+            everywhere = partial(self.places.everywhere, positions.type.shape, refuse)
+            many = partial(self.program.count, positions.type.shape)
+            self.sharing.over(many, everywhere)

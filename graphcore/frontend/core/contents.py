@@ -74,6 +74,7 @@ CONTENTS = {
     "Compiled programs and files": {
         "Compilation": "compile evaluate debug_print",
         "The compiled program": "Compiled",
+        "Threads": "threads",
         "Files": "save load",
     },
     "Functions and trees": {

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import graphcore as gc
-from graphcore.backends.llvm_kernels import elementary, entrance, machine, signals
+from graphcore.backends.llvm_kernels import elementary, entrance, machine, sharing, signals
 from graphcore.backends.llvm_kernels.builder import Builder, Value, integer, lanes
 from graphcore.backends.llvm_kernels.failures import Failures, report, work
 from graphcore.ir.graph import Graph
@@ -320,7 +320,8 @@ def test_nests_that_look_for_signals_compute_the_same(name, monkeypatch):
     monkeypatch.setattr(entrance, "HUGE_NEST", 1)
     monkeypatch.setattr(signals, "WORK", 100)
     calls = []
-    monkeypatch.setattr(signals.Signals, "look", counted(signals.Signals.look, calls))
+    for writer, name in ((signals.Signals, "look"), (sharing.Sharing, "call")):
+        monkeypatch.setattr(writer, name, counted(getattr(writer, name), calls))
     found = make()(x)
     assert calls
     np.testing.assert_array_equal(found, wanted)

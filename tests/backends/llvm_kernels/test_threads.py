@@ -1,0 +1,390 @@
+"""Loops that threads share: equal bits for any number of threads, whatever else happens."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphcore as gc
+from benchmarks.programs import NAMES, Program
+from graphcore.backends.llvm_kernels import entrance, sharing, threads
+from graphcore.ir.threads import available, initial, number, quota
+from tests.machine_code import build
+from tests.random_programs.running import arguments, built
+from tests.targets.drawing import KINDS
+
+from .native import needs_machine_code
+
+pytestmark = needs_machine_code
+
+QUICK = "softmax", "sums", "slopes"
+"""Some of `PROGRAMS`; the others are slow tests."""
+
+NUMBERS = 1, 2, 3, 7
+"""The last two are more than there are cores, mostly."""
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Every loop is shared, however short."""
+    monkeypatch.setattr(entrance, "HUGE_NEST", 1)
+    monkeypatch.setattr(sharing, "LEAST", 1)
+    monkeypatch.setattr(sharing, "FEW", 1)
+    with gc.threads(3):
+        yield
+
+
+def named(*dims: str, dtype: str = "float64") -> Callable[[str], gc.Tensor]:
+    return lambda name: gc.tensor(name, dict.fromkeys(dims), dtype=dtype)
+
+
+def drawn(inputs: list[gc.Tensor], sizes: dict[str, int]) -> list[np.ndarray]:
+    rng = np.random.default_rng(0)
+    found = []
+    for x in inputs:
+        shape = [sizes.get(d, n) for d, n in x.sizes.items()]
+        values = rng.normal(size=shape)
+        found.append(np.abs(4 * values).astype(x.dtype) if x.dtype.kind in "iu"
+                     else values.astype(x.dtype))  # fmt: skip
+    return found
+
+
+X, Y, V, P = named("i", "j")("x"), named("j", "k")("y"), named("i")("v"), named("m")("p")
+C = named("i", dtype="complex128")("c")
+AT = named("m", dtype="int64")("at")
+Q, K = named("h", "i", "d")("q"), named("h", "j", "d")("k")
+FEW = gc.tensor("few", {"i": None, "c": 3}, dtype="float32")
+SCORES = gc.special.softmax(gc.dot(Q, K, dim="d"), dim="j")
+
+
+def stepped(h: gc.Tensor, x: gc.Tensor) -> tuple[gc.Tensor, gc.Tensor]:
+    new = gc.tanh(h + x * X)
+    return new, new.sum("j")
+
+
+PROGRAMS: dict[str, tuple[list[gc.Tensor], Any]] = {
+    "elementwise": ([X], [2 * X + 1, gc.exp(X) * X]),
+    "softmax": ([X], gc.special.softmax(X, dim="j")),
+    "layer norm": ([X], (X - X.mean("j")) / gc.sqrt(X.var("j") + 1e-5)),
+    "sums": ([X], [X.sum(), (X * X).sum(), X.max(), X.sum("i"), X.sum("j"), X.var("i")]),
+    "sum of pairs": ([V, P], gc.exp(-((V - P) ** 2)).sum()),
+    "few columns": ([FEW], [FEW.sum("i"), FEW.mean(), FEW + 1]),
+    "complex": ([C], [C.sum(), gc.exp(C)]),
+    "product": ([X, Y], gc.dot(X, Y, dim="j")),
+    "slopes": ([X, Y], gc.grad((gc.tanh(gc.dot(X, Y, dim="j")) ** 2).sum(), [X, Y])),
+    "attention": ([Q, K], gc.dot(SCORES, K, dim="j")),
+    "transposed": ([X], gc.exp(X).transpose("j", "i")),
+    "taken": ([V, AT], V.isel(i=AT) * 2),
+    "loop": ([X, P], gc.scan(stepped, gc.zeros_like(X), P, dim="m")),
+}
+SIZES = {"i": 70, "j": 41, "k": 35, "m": 29, "h": 3, "d": 5}
+
+
+SLOWLY = [pytest.param(name, marks=pytest.mark.slow) for name in PROGRAMS if name not in QUICK]
+
+
+def same_bits(call: Callable[[], Any]) -> Any:
+    """The results of a call, which are equal for each number of threads."""
+    wanted: Any = None
+    for n in NUMBERS:
+        with gc.threads(n):
+            found = gc.tree.leaves(call())
+        wanted = wanted or found
+        for a, b in zip(found, wanted, strict=True):
+            np.testing.assert_array_equal(a, b)
+    return wanted
+
+
+@pytest.mark.usefixtures("short")
+@pytest.mark.parametrize("name", [*QUICK, *SLOWLY])
+def test_bits_do_not_depend_on_the_number_of_threads(name: str) -> None:
+    inputs, outputs = PROGRAMS[name]
+    f = gc.compile(inputs, outputs, native=True)
+    given, before = drawn(inputs, SIZES), threads.shared()
+    wanted = same_bits(lambda: f(*given))
+    assert threads.shared() > before
+    usual = gc.tree.leaves(gc.compile(inputs, outputs, native=False)(*given))
+    for a, b in zip(wanted, usual, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4 if a.dtype == "f" else 1e-9, atol=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("short")
+@pytest.mark.parametrize("name", ["eos", "gmm", "hmm", "jacobi2d", "kmeans", "lstm", "mlp", "spmv"])
+def test_bits_of_programs_of_others(name: str) -> None:
+    assert name in NAMES
+    program = Program(name)
+    compiled, given = program.make("graphcore"), program.module.inputs("tiny")
+    native, before = build(compiled), threads.shared()
+    same_bits(lambda: native(*[given[x.name] for x in compiled._boundary.params]))
+    assert threads.shared() > before
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("short")
+@pytest.mark.parametrize("kind", KINDS)
+def test_bits_of_random_programs(kind: str) -> None:
+    before = threads.shared()
+    for seed in range(2 if kind == "loops" else 12):
+        program = KINDS[kind](seed).in_double()
+        ((f,), _), (given, _) = built(program, [True]), arguments(program)
+        same_bits(lambda f=f, given=given: f(**given))
+    assert threads.shared() > before
+
+
+@pytest.mark.slow
+def test_bits_are_those_of_loops_that_are_not_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sums of long axes: their blocks are added up by threads, and joined in order."""
+    f, x = gc.compile([X], PROGRAMS["sums"][1], native=True), np.random.default_rng(1)
+    given = x.normal(size=(700, 400))
+    assert given.size > entrance.HUGE_NEST
+    before = threads.shared()
+    with gc.threads(2):
+        shared = f(given)
+    assert threads.shared() > before
+    monkeypatch.setattr(entrance, "HUGE_NEST", 2**40)
+    alone = gc.compile([X], PROGRAMS["sums"][1], native=True)(given)
+    for a, b in zip(shared, alone, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.usefixtures("short")
+def test_the_failure_with_the_least_position_is_reported() -> None:
+    f, x = gc.compile([V, AT], V.isel(i=AT) * 2, native=True), np.ones(50)
+    rng = np.random.default_rng(2)
+    for _ in range(200):
+        at = rng.integers(0, 50, 3000)
+        wrong = rng.choice(3000, 3)
+        at[wrong] = 50 + wrong
+        with pytest.raises(IndexError, match=f"position {50 + min(wrong)} "):
+            f(x, at)
+    np.testing.assert_array_equal(f(x, at % 50), np.full(3000, 2.0))
+
+
+@pytest.mark.slow
+def test_calls_from_several_threads_share_in_turn() -> None:
+    f = gc.compile([X], [gc.special.softmax(X, dim="j"), X.sum()], native=True)
+    given = [np.random.default_rng(n).normal(size=(600, 500)) for n in range(4)]
+    with gc.threads(3):
+        wanted = [f(x) for x in given]
+        with ThreadPoolExecutor(4) as pool:
+            for found, expected in zip(pool.map(f, given * 10), wanted * 10, strict=True):
+                for a, b in zip(found, expected, strict=True):
+                    np.testing.assert_array_equal(a, b)
+
+
+def ran(code: str, **options: Any) -> str:
+    """What a process of its own prints, which may not take long."""
+    given = [sys.executable, "-W", "error", "-c", code]
+    done = subprocess.run(given, capture_output=True, text=True, timeout=60, **options)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+FORKS = """
+import os, signal, sys, threading, time
+import numpy as np
+import graphcore as gc
+from graphcore.backends.llvm_kernels import threads
+
+x = gc.tensor("x", {"i": None, "j": None})
+f = gc.compile([x], [gc.special.softmax(x, dim="j"), gc.exp(x) * x, x.sum()], native=True)
+given = np.random.default_rng(0).normal(size=(900, 800))
+gc.threads(3)
+wanted = f(given)
+
+def right():
+    return all(np.array_equal(a, b) for a, b in zip(f(given), wanted))
+
+def ends_well(child):
+    for _ in range(3000):
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return status == 0
+        time.sleep(0.01)
+    os.kill(child, signal.SIGKILL)
+    return False
+
+def forked():
+    child = os.fork()
+    if child == 0:
+        before = threads.shared()
+        os._exit(0 if right() and right() and threads.shared() > before else 1)
+    return ends_well(child)
+"""
+
+
+@pytest.mark.slow
+def test_a_fork_has_threads_of_its_own() -> None:
+    ran(FORKS + "assert forked() and right() and forked() and right()")
+
+
+@pytest.mark.slow
+def test_a_fork_while_another_thread_shares_a_loop() -> None:
+    code = """
+ends = []
+def calls():
+    while not ends:
+        assert right()
+other = threading.Thread(target=calls)
+other.start()
+import warnings
+warnings.simplefilter("ignore")  # Python warns of forks beside threads
+ok = all([forked() for _ in range(8)])
+ends.append(1)
+other.join()
+assert ok and right()
+"""
+    ran(FORKS + code)
+
+
+@pytest.mark.slow
+def test_a_fork_by_a_signal_handler_within_a_shared_loop() -> None:
+    """The child goes on with the loop, without the other threads: no step is lost."""
+    code = """
+children = []
+def handler(*_):
+    if len(children) < 3:
+        child = os.fork()
+        if child == 0:
+            children[:] = [0] * 9
+        else:
+            children.append(child)
+x = gc.tensor("x", {"i": None})
+y = x
+for _ in range(12):
+    y = gc.sin(y) + gc.exp(-y * y)
+f = gc.compile([x], [y, y.sum()], native=True)
+given = np.random.default_rng(0).normal(size=3_000_000)
+with gc.threads(1):
+    wanted = f(given)
+parent = os.getpid()
+signal.signal(signal.SIGALRM, handler)
+signal.setitimer(signal.ITIMER_REAL, 0.02, 0.05)
+while len(children) < 3:
+    good = right()
+    if os.getpid() != parent:
+        os._exit(0 if good else 1)
+    assert good
+signal.setitimer(signal.ITIMER_REAL, 0)
+assert all([ends_well(child) for child in children])
+"""
+    ran(FORKS + code)
+
+
+@pytest.mark.slow
+def test_an_interrupt_ends_a_shared_loop() -> None:
+    code = """
+x = gc.tensor("x", {"i": None})
+y = x
+for _ in range(60):
+    y = gc.sin(y) + gc.exp(-y * y)
+f = gc.compile([x], y, native=True)
+given = np.random.default_rng(0).normal(size=8_000_000)
+small = f(given[:300_000])
+main = threading.main_thread().ident
+threading.Timer(0.3, signal.pthread_kill, [main, signal.SIGINT]).start()
+begin = time.perf_counter()
+try:
+    while True:
+        f(given)
+except KeyboardInterrupt:
+    taken = time.perf_counter() - begin
+assert taken < 10, taken
+assert np.array_equal(f(given[:300_000]), small)
+"""
+    ran(FORKS + code)
+
+
+@pytest.mark.slow
+def test_calls_within_a_shared_loop_run_alone() -> None:
+    """A signal handler that calls a program, while a loop of another call is shared."""
+    code = """
+inside = []
+def handler(*_):
+    inside.append(right())
+signal.signal(signal.SIGALRM, handler)
+for _ in range(20):
+    signal.setitimer(signal.ITIMER_REAL, 0.005)
+    assert right()
+    while signal.getitimer(signal.ITIMER_REAL)[0]:
+        assert right()
+assert len(inside) == 20 and all(inside)
+"""
+    ran(FORKS + code)
+
+
+@pytest.mark.slow
+def test_threads_that_the_system_refuses() -> None:
+    """A program runs with half of those that there could be, and has memory for its arrays."""
+    code = """
+import resource
+soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+with open("/proc/self/statm") as file:
+    pages = int(file.read().split()[0]) * resource.getpagesize()
+child = os.fork()
+if child == 0:
+    resource.setrlimit(resource.RLIMIT_AS, (pages + 100_000_000, hard))
+    gc.threads(500)
+    try:
+        os._exit(0 if f(given) and right() and right() else 1)
+    except MemoryError:
+        os._exit(2)
+assert ends_well(child)
+assert right()
+"""
+    ran(FORKS + code)
+
+
+def test_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = number().value
+    with gc.threads(5):
+        assert number().value == 5
+        gc.threads(4)
+        assert number().value == 4
+    assert number().value == before
+    for wrong in (0, -1, 10**30):
+        with pytest.raises(gc.GraphValueError, match="threads: n="):
+            gc.threads(wrong)
+    with pytest.raises(gc.GraphTypeError, match="is not an integer"):
+        gc.threads(2.0)
+    for given, wanted in (("3", 3), ("", available()), (" 12 ", 12)):
+        monkeypatch.setenv("GRAPHCORE_THREADS", given)
+        assert initial() == wanted
+    for given in ("many", "0", "-1", "10000"):
+        monkeypatch.setenv("GRAPHCORE_THREADS", given)
+        with pytest.raises(gc.GraphValueError, match=f"GRAPHCORE_THREADS is '{given}'"):
+            initial()
+
+
+def test_a_python_without_the_lock_gets_no_machine_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(entrance.sysconfig, "get_config_var", lambda name: 1)
+    reason = entrance.unavailable.__wrapped__()
+    assert reason == "the entrance of machine code needs a CPython with a global interpreter lock"
+
+
+@pytest.mark.parametrize(
+    ("files", "own", "wanted"),
+    [
+        ({"a/b/cpu.max": "max 100000", "a/cpu.max": "150000 100000"}, "0::/a/b", 1.5),
+        ({"cpu.max": "max 100000"}, "0::/", float("inf")),
+        ({"cpu,cpuacct/c/cpu.cfs_quota_us": "200000",
+          "cpu,cpuacct/c/cpu.cfs_period_us": "100000"}, "4:cpu,cpuacct:/c", 2.0),
+        ({}, "3:cpuset:/x", float("inf")),
+    ],
+)  # fmt: skip
+def test_the_limit_of_a_cgroup(
+    files: dict[str, str], own: str, wanted: float, tmp_path: Path
+) -> None:
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text + "\n")
+    (tmp_path / "own").write_text(own + "\n")
+    assert quota(tmp_path, tmp_path / "own") == wanted
