@@ -3,10 +3,16 @@
 `import graphcore.interop.pytensor` registers the mode "GRAPHCORE" of PyTensor.
 """
 
+from importlib.metadata import version
 from importlib.util import find_spec
 
 if find_spec("pytensor") is None:
     raise ImportError("PyTensor is not installed: pip install 'graphcore[pytensor]'")
+if int(version("pytensor").split(".")[0]) < 3:
+    raise ImportError(
+        f"PyTensor {version('pytensor')} is too old, as 3.0.7 is the first that is tested: "
+        "pip install 'graphcore[pytensor]'"
+    )
 
 from . import (  # noqa: F401  # the rules
     indices,

@@ -64,11 +64,8 @@ def bounds_of(x: slice) -> tuple[Any, Any, Any]:
 def indexed(node: Apply, x: Tensor, type: Type, operands: Sequence[Value]) -> Indexed:
     """The indices of a node for `x`, of this type."""
     inputs = node.inputs[len(node.inputs) - len(operands) :]
-    if hasattr(node.op, "idx_list"):
-        pairs = entries(node.op, [*zip(operands, inputs)])
-    else:  # PyTensor 2: all are indices
-        pairs = [*zip(operands, inputs)]
-    pairs = [arrays for pair in pairs for arrays in positions_of_mask(pair)]
+    found = entries(node.op, [*zip(operands, inputs)])
+    pairs = [arrays for pair in found for arrays in positions_of_mask(pair)]
     wide = max(
         [
             v.type.ndim

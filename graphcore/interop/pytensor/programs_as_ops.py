@@ -95,7 +95,7 @@ class ProgramOp(Op):  # type: ignore[misc]  # PyTensor is typed where it is inst
     def infer_shape(self, *given: Any) -> list[tuple[Any, ...]]:
         """The shapes of the results by those of the inputs, so that no shape needs the results.
 
-        PyTensor 2 gives the graph before the node and the shapes.
+        PyTensor 3.0 gives the graph before the node and the shapes.
         """
         node, shapes = given[-2:]
         known = {
@@ -159,10 +159,6 @@ class ProgramOp(Op):  # type: ignore[misc]  # PyTensor is typed where it is inst
         return [
             made[k] if k in made else zeros_like(y, dtype="float64") for k, y in enumerate(outputs)
         ]
-
-    def L_op(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Any]:
-        """The pullback, under the name that it has before PyTensor 3."""
-        return self.pullback(inputs, outputs, cotangents)
 
 
 def computed(size: Size, known: Mapping[str, Any]) -> Any:

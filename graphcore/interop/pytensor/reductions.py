@@ -171,7 +171,7 @@ def running(node: Apply, x: Value) -> Value:
 
 @rule("SortOp", "ArgSortOp")
 def ordered(node: Apply, x: Value, *place: Value) -> Value:
-    """Values in ascending order, or their positions; PyTensor 2 gives the axis as an operand."""
+    """Values in ascending order, or their positions; PyTensor 3.0 gives the axis as an operand."""
     at = number(place[0], "the axis") if place else node.op.axis
     i = int(at) % node.inputs[0].type.ndim
     function = gc.sort if "SortOp" in names_of(node.op) else gc.argsort

@@ -205,7 +205,7 @@ def split_axis(node: Apply, x: Value, sizes: Value) -> Value:
 def joined(node: Apply, *xs: Value) -> Value:
     """Tensors one after the other along an axis."""
     types = [v.type for v in node.inputs]
-    if not hasattr(node.op, "axis"):  # PyTensor 2: the first operand is the axis
+    if not hasattr(node.op, "axis"):  # PyTensor 3.0: the first operand is the axis
         at, xs, types = number(xs[0], "the axis"), xs[1:], types[1:]
     else:
         at = node.op.axis

@@ -89,19 +89,49 @@ def same_slopes(
     """Our gradient is PyTensor's, and so is its gradient graph in our mode."""
     inputs = variables(arrays, static)
     floats = [v for v in inputs if v.dtype.startswith("float")]
-    total: Any = 0.0
-    for k, y in enumerate(listed(build(*inputs))):
-        if y.dtype.startswith("float"):
-            total = total + (y * pt.cos(pt.arange(y.size).reshape(y.shape) + k)).sum()
+    total = weighed(listed(build(*inputs)))
     wrt = pytensor.grad(total, floats, disconnected_inputs="ignore")
     values = [np.asarray(a) for a in arrays]
     wanted = pytensor.function(inputs, wrt, mode=REFERENCE, on_unused_input="ignore")(*values)
     mode = MODES["rewritten"]
     found = pytensor.function(inputs, wrt, mode=mode, on_unused_input="ignore")(*values)
-    ours, y = from_pytensor(inputs, total)
-    places = [k for k, v in enumerate(inputs) if v in floats]
-    slopes = gc.grad(y, [ours[k] for k in places], disconnected="zero")
-    own = gc.compile(ours, slopes)(*values)
+    own = our_slopes(inputs, floats, total, values)
     for a, b, c in zip(found, own, wanted, strict=True):
         close(a, c, rtol, "PyTensor's gradient")
         close(b, c, rtol, "our gradient")
+
+
+def weighed(outputs: Sequence[Any]) -> Any:
+    """One number that depends on each element in its own way."""
+    total: Any = 0.0
+    for k, y in enumerate(outputs):
+        if y.dtype.startswith("float"):
+            total = total + (y * pt.cos(pt.arange(y.size).reshape(y.shape) + k)).sum()
+    return total
+
+
+def our_slopes(inputs: Any, floats: Sequence[Any], total: Any, values: Sequence[Any]) -> list[Any]:
+    """Our gradient of a graph of PyTensor."""
+    ours, y = from_pytensor(inputs, total)
+    wrt = [x for x, v in zip(ours, inputs) if v in floats]
+    made: list[Any] = gc.compile(ours, gc.grad(y, wrt, disconnected="zero"))(*values)
+    return made
+
+
+def same_differences(build: Callable[..., Any], arrays: Sequence[Any], rtol: float = 1e-5) -> None:
+    """Our gradient is what central differences say, where PyTensor has none, or another one."""
+    inputs = variables(arrays, static=False)
+    floats = [v for v in inputs if v.dtype.startswith("float")]
+    total = weighed(listed(build(*inputs)))
+    values = [np.array(a) for a in arrays]
+    f = pytensor.function(inputs, total, mode=REFERENCE, on_unused_input="ignore")
+    for v, found in zip(floats, our_slopes(inputs, floats, total, values), strict=True):
+        x = values[inputs.index(v)]
+        for at in np.ndindex(x.shape):
+            here, step, ends = x[at], 1e-6 * max(1.0, abs(x[at])), []
+            for moved in (here + step, here - step):
+                x[at] = moved
+                ends.append(f(*values))
+            x[at] = here
+            slope = (ends[0] - ends[1]) / (2 * step)
+            np.testing.assert_allclose(found[at], slope, rtol=rtol, atol=rtol)

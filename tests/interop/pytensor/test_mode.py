@@ -3,7 +3,7 @@
 import doctest
 import pickle
 import pkgutil
-from importlib import import_module
+from importlib import import_module, reload
 from typing import Any
 
 import numpy as np
@@ -180,6 +180,12 @@ def test_complex_values_of_a_real_type_are_refused() -> None:
     if vectors.dtype == "float64":
         with pytest.raises(UntranslatedError, match=r"(?s)values are complex.*cure"):
             pytensor.function([x], vectors, mode=MODE)
+
+
+def test_an_old_version_is_refused_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.metadata.version", lambda name: "2.38.0")
+    with pytest.raises(ImportError, match=r"2\.38\.0 is too old.*graphcore\[pytensor\]"):
+        reload(graphcore.interop.pytensor)
 
 
 def test_lines_of_the_user() -> None:
