@@ -20,8 +20,9 @@ from .values import Value, axes, fit, full, lift
 REWRITES = ("canonicalize", "stabilize")
 """What PyTensor does before: the raw graph may lose digits, as in cholesky(L Lᵀ)."""
 
-LEFT_OUT = ("psd_solve_to_chol_solve",)
-"""A rewrite that transposes complex factors without conjugating them, in PyTensor 3.3."""
+LEFT_OUT = ("psd_solve_to_chol_solve", "local_add_of_sparse_write")
+"""Rewrites that are wrong: one transposes complex factors without conjugating them (PyTensor 3.3),
+one adds what overwrites elements once for each write, and does not broadcast (3.0)."""
 
 
 def from_pytensor(
