@@ -196,6 +196,19 @@ class Shared:
         at = self.address(Growing())
         return self.b.now("ptr", f"load ptr, {at.typed}"), at
 
+    def kept(self, bytes: Value) -> Value:
+        """Memory of at least a size that only a loop finds: the most that was needed so far."""
+        b, (pointer, at), cell = self.b, self.growing(), self.address(entrance.Cell())
+        held = b.now("i64", f"load i64, {cell.typed}")
+
+        def grow() -> Sequence[Value]:
+            new = self.enlarge(pointer, at, bytes)
+            more = b.now("i64", f"add i64 {bytes.text}, 1")  # more than 0, the cell's first number
+            b.do(f"store {more.typed}, {cell.typed}")
+            return [new]
+
+        return b.branch(b.op("icmp sge", bytes, held), grow, lambda: [pointer])[0]
+
     def enlarge(self, pointer: Value, at: Value, bytes: Value) -> Value:
         """Memory of a size that only a loop finds, kept for later calls."""
         b = self.b
@@ -256,8 +269,7 @@ class Writer(ABC):
         """A buffer for a node, taken until no step reads the node any more."""
         own: TensorType = type or node.type
         if any(unknowns(n) & self.program.found for n in own.shape):
-            pointer, at = self.program.growing()
-            return self.buffer(own, self.program.enlarge(pointer, at, self.program.bytes(own)))
+            return self.buffer(own, self.program.kept(self.program.bytes(own)))
         taken, pointer = self.program.take(own)
         self.taken.setdefault(node, []).append(taken)
         return self.buffer(own, pointer)
