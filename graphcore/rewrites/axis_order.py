@@ -2,7 +2,7 @@
 
 The dims of a result come in the order in which its operands are written: `p * x` of p[z] and
 x[row, z] is [z, row]. That need not be the order in which operands lie and results are stored. So
-the members of a group all get the order in which the fewest transposes are left.
+the members of a group all get the order in which transposes cost least.
 """
 
 from __future__ import annotations
@@ -37,30 +37,38 @@ class End(NamedTuple):
 
     value: Node
     axes: Axes
+    is_result: bool = False
     free: int = 0
 
-    def is_turned(self, order: Axes) -> bool:
-        """Whether it has its axes in another order than the group; one place has no order."""
+    def cost(self, order: Axes) -> int:
+        """What a transpose costs, if it has its axes in another order than the group.
+
+        Reads that are far apart cost more than stores of results, which can be tiled. One place has
+        no order.
+        """
         own = [axis for axis, n in zip(self.axes, self.value.type.shape, strict=True) if n != 1]
         held = [axis for axis in own if axis in self.axes[: len(self.axes) - self.free]]
-        return held != [axis for axis in order if axis in own][: len(held)]
+        there = [axis for axis in order if axis in own]
+        if held == there[: len(held)]:
+            return 0
+        return 2 if self.is_result or own[-1] == there[-1] else 3
 
 
 class Group(NamedTuple):
     """Nodes that are computed of each other: which axes of the group those of each member are.
 
     `large` are its ends, `small` those that it reads repeated along further axes. `over` has the
-    axes over which members are reduced, and `transposes` those there are now.
+    axes over which members are reduced, and `transposes` what each transpose costs now.
     """
 
     members: dict[Node, Axes]
     large: set[End]
     small: set[End]
     over: list[Axes]
-    transposes: set[Node]
+    transposes: dict[Node, int]
 
     def best_order(self) -> Axes | None:
-        """The order that leaves the fewest transposes, if these are fewer than there are.
+        """The order in which transposes cost least, if that is less than now.
 
         Of several it is one in which reductions run along memory, then that of most members.
         """
@@ -68,14 +76,14 @@ class Group(NamedTuple):
         def cost(order: Axes) -> tuple[int, ...]:
             across = sum(order[-1] not in axes for axes in self.over)
             return (
-                sum(end.is_turned(order) for end in self.large),
-                sum(end.is_turned(order) for end in self.small) + across,
+                sum(end.cost(order) for end in self.large),
+                sum(end.cost(order) > 0 for end in self.small) + across,
                 sum(axes != order for axes in self.members.values()),
             )
 
         found = {*self.members.values(), *(end.axes for end in self.large)}
         best = min(sorted(found), key=cost)
-        return best if cost(best)[0] < len(self.transposes) else None
+        return best if cost(best)[0] < sum(self.transposes.values()) else None
 
 
 def align_axes(graph: Graph) -> Graph:
@@ -118,7 +126,7 @@ def groups(graph: Graph) -> Iterator[Group]:
     seen = set[Node]()
     for node in graph.nodes():
         if is_member(node) and node not in seen:
-            group = Group({node: tuple(range(node.type.ndim))}, set(), set(), [], set())
+            group = Group({node: tuple(range(node.type.ndim))}, set(), set(), [], {})
             waiting = [node]
             while waiting:
                 member = waiting.pop()
@@ -154,8 +162,8 @@ def read(member: Node, group: Group) -> list[Node]:
             continue
         else:
             group.large.add(end)
-        if source is not x and end.is_turned(axes):
-            group.transposes.add(x)
+        if source is not x and (cost := end.cost(axes)):
+            group.transposes[x] = cost
     return new
 
 
@@ -164,7 +172,8 @@ def lying(x: Node, axes: Sequence[int]) -> End:
     if x.op is not tensor.transpose:
         return End(x, tuple(axes))
     perm = x.attrs["perm"]
-    return End(x.inputs[0], tuple([axes[perm.index(axis)] for axis in range(len(perm))]))
+    own = tuple([axes[perm.index(axis)] for axis in range(len(perm))])
+    return End(x.inputs[0], own)
 
 
 def shown(
@@ -174,7 +183,7 @@ def shown(
     axes, new = group.members[member], []
     for x in (member, *[x for x in readers.get(member, ()) if x.op is tensor.transpose]):
         own = axes if x is member else tuple([axes[axis] for axis in x.attrs["perm"]])
-        ends = [End(x, own)] if x in results else []
+        ends = [End(x, own, is_result=True)] if x in results else []
         for reader in readers.get(x, ()):
             if isinstance(reader.op.axes, Reduces):
                 over = at(x.type, reader.attrs[reader.op.axes.attr])
@@ -187,6 +196,6 @@ def shown(
                 is_matrix = x in reader.inputs[: MATRICES.get(reader.op, 0)]
                 ends.append(End(x, own, free=2 if is_matrix else 0))
         group.large.update(ends)
-        if any(end.is_turned(axes) for end in ends):
-            group.transposes.add(x)
+        if cost := max([end.cost(axes) for end in ends], default=0):
+            group.transposes.setdefault(x, cost)
     return new

@@ -63,6 +63,17 @@ def test_transposes_become_no_more(seed):
     np.testing.assert_array_equal(f(*values), expected)
 
 
+def test_a_result_is_stored_in_another_order_rather_than_an_operand_read():
+    """`c * a` costs what `(a * c).transpose(...)` does: stores can be tiled, reads cannot."""
+    a, c = gc.tensor("a", ("x", "y", "z")), gc.tensor("c", ("z",))
+    f = gc.compile([a, c], c * a)
+    (y,) = f.stages["optimized"].outputs
+    assert (y.op, strided(f)) == (tensor.transpose, 1)
+    rng = np.random.default_rng(0)
+    x, z = rng.normal(size=(2, 3, 4)), rng.normal(size=4)
+    np.testing.assert_array_equal(f(x, z), (x * z).transpose(2, 0, 1))
+
+
 def wave(first):
     """Steps of a stencil on several arrays, times a factor that they share."""
     c, p0 = gc.tensor("c", ("z", "x")), gc.tensor("p0", ("shot", "z", "x"))
