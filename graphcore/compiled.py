@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
+from functools import cached_property
 from operator import itemgetter
 from os import PathLike
 from typing import (
@@ -15,6 +16,7 @@ from typing import (
     TypedDict,
     TypeVar,
     Unpack,
+    cast,
     get_args,
     overload,
 )
@@ -24,6 +26,7 @@ import numpy.typing as npt
 from graphcore.backends.arguments import Arguments
 from graphcore.backends.boundary import Boundary
 from graphcore.backends.c_function import CFunction
+from graphcore.backends.given_results import GivenResults
 from graphcore.backends.target import Choice, Target, Values
 from graphcore.backends.targets import NATIVE, NUMPY, TARGETS, target_by_rule
 from graphcore.frontend.core.arguments import check_word
@@ -236,6 +239,7 @@ class Compiled(Questions, Generic[R]):
             self._program = target.build(self.passes[-1].graph, self._boundary)
         self._values: Values = first_call(weakref.ref(self))
         self._given = Arguments(arguments, self._boundary.params)
+        self._has_out = any(param.name == "out" for param in self._boundary.params)
         self._plain = len(arguments) if arguments == list(range(len(arguments))) else -1
         if join == "inner":  # all arguments are arranged
             self._given = Inner(arguments, self._boundary.params, self._boundary.types, dims)
@@ -243,15 +247,29 @@ class Compiled(Questions, Generic[R]):
         flat = type(results) is list and results == list(range(len(graph.outputs)))
         self._result: Callable[[list[Array]], Any] = list if flat else picker(results)
 
-    def __call__(self, /, *args: Any, **kwargs: Any) -> R:
-        """The results for these arrays, by position or by name, in the form of the outputs."""
+    def __call__(self, /, *args: Any, out: Any = None, **kwargs: Any) -> R:
+        """The results for these arrays, by position or by name, in the form of the outputs.
+
+        `out` are arrays in that form, which the results are written into; they are what is
+        returned. A program with an input of this name takes its value instead. A call that fails
+        may have written into some.
+        """
+        if out is not None and self._has_out:
+            kwargs["out"], out = out, None
         if kwargs or len(args) != self._plain:
             args = self._given.arrange(args, kwargs)
-        values = self._values(*args)
+        values = self._values(*args) if out is None else self._given_results.fill(out, args)
         if self._label is not None:
             values = self._label(values, args)
+        elif out is not None:
+            return cast(R, out)
         results: R = self._result(values)
         return results
+
+    @cached_property
+    def _given_results(self) -> GivenResults:
+        """What writes results into arrays of the caller's."""
+        return GivenResults(self._results, self.stages["named"], self._boundary, self._program)
 
     @reword_errors
     @parameters(path="The file, which is overwritten. Import it from its path, under any name.")

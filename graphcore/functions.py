@@ -206,6 +206,8 @@ class Function(OfPrograms, Generic[P, R, A]):
         taking = list(self._signature.parameters.values())
         first = [p.name for p in taking if p.kind is not p.KEYWORD_ONLY][: len(self._inputs)]
         others = [p for p in taking if p.name not in self._inputs and p.kind not in VARIADIC]
+        variadic = any(p.kind is p.VAR_KEYWORD for p in taking)
+        self._gives_out = not variadic and "out" not in self._signature.parameters
         defaults = all(p.default is not p.empty for p in others)
         self._plain = len(first) if defaults and first == list(self._inputs) else -1
         self._token = self._named("_token", lambda: None)
@@ -253,19 +255,29 @@ class Function(OfPrograms, Generic[P, R, A]):
     @overload
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The Python function's own result for tensors, that of its program for arrays."""
+        """The Python function's own result for tensors, that of its program for arrays.
+
+        `out` are arrays for the results of its program, unless the function has a parameter of this
+        name.
+        """
         plain = len(args) == self._plain and not kwargs
         usual = self._usual if plain and not any(map(holds_tensor, args)) else None
         if usual is not None and not usual.reads.changed():
             return usual.compiled(*args)
+        out = kwargs.pop("out", None) if self._gives_out else None
         bound = self._bind(args, kwargs)
         if bound.tensors:
+            if out is not None:
+                path, tensor = bound.tensors[0]
+                reason = f"{path} is a tensor, for which there are no results to write into out"
+                cure = "leave out= out, or pass arrays alone"
+                raise type_refusal(reason, tensor, cure=cure, name=self.__name__)
             self._refuse_mixtures(bound)
             return self.__wrapped__(*args, **kwargs)
         program = self._program(bound)
         if plain:
             self._usual = program
-        return program.compiled(*bound.arrays.values())
+        return program.compiled(*bound.arrays.values(), out=out)
 
     def compiled(self, /, *args: Any, **kwargs: Any) -> Compiled:
         """The program that a call with these arguments runs.

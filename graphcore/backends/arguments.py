@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, TypeAlias
 
@@ -38,7 +38,7 @@ class Arguments:
             raise self._refusal(reason, self._params, "pass one for each input")
         found: dict[int, Any] = {}
         for place, form in enumerate(self._forms[: len(args)]):
-            self._match(form, args[place], f"argument {place}", found)
+            enter(form, args[place], f"argument {place}", found, self._refuse_form)
         for name, value in kwargs.items():
             param = self._names.get(name)
             if param is None:
@@ -60,22 +60,35 @@ class Arguments:
             raise self._refusal(reason, missing, cure)
         return tuple(found[number] for number in range(len(found)))
 
-    def _match(self, form: Branch | int, value: Any, path: Place, found: dict[int, Any]) -> None:
-        """Enter into `found` the parts of `value` that stand where `form` has numbers."""
-        if isinstance(form, int):
-            found[form] = value
-            return
-        if (parts := parts_like(form, value)) is None:
-            what = describe_argument(value)
-            reason = f"{path_text(path)} must be {describe_form(form)}, but is {what}"
-            params = [self._params[number] for _, number in leaves(form)]
-            raise self._refusal(reason, params, "pass arguments in the form of the inputs")
-        for at, part in enumerate(form.parts):
-            self._match(part, parts[at], (path, form, at), found)
+    def _refuse_form(self, reason: str, numbers: Sequence[int]) -> Exception:
+        cure = "pass arguments in the form of the inputs"
+        return self._refusal(reason, [self._params[number] for number in numbers], cure)
 
     def _refusal(self, reason: str, params: Sequence[Parameter], cure: str) -> Exception:
         declared = [f"input {param.shown}, {param.declared}" for param in params[:20]]
         return refusal(reason, *declared, cure=cure, kind=GraphTypeError)
+
+
+def enter(
+    form: Branch | int,
+    value: Any,
+    path: Place,
+    found: dict[int, Any],
+    refuse: Callable[[str, Sequence[int]], Exception],
+) -> None:
+    """Enter into `found` the parts of `value` that stand where `form` has numbers.
+
+    `refuse` makes the error where it is built otherwise, for the numbers of a part.
+    """
+    if isinstance(form, int):
+        found[form] = value
+        return
+    if (parts := parts_like(form, value)) is None:
+        what = describe_argument(value)
+        reason = f"{path_text(path)} must be {describe_form(form)}, but is {what}"
+        raise refuse(reason, [number for _, number in leaves(form)])
+    for at, part in enumerate(form.parts):
+        enter(part, parts[at], (path, form, at), found, refuse)
 
 
 def without(name: str, value: Any, inputs: Sequence[str]) -> str:

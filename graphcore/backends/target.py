@@ -70,6 +70,13 @@ class Program(ABC):
     def make(self) -> Values:
         """Make the function that a call runs: from arguments in order to arrays of its own."""
 
+    def writer(self) -> Callable[..., None] | None:
+        """What computes results in arrays that it is given, if it can: row-major ones, and aligned.
+
+        It is called with the unknown sizes, arrays of the declared dtypes and dims, and these.
+        """
+        return None
+
     def lines(self) -> Sequence[tuple[str, Sequence[Node]]]:
         """The source, line by line, each with the nodes that it computes."""
         return []

@@ -103,6 +103,7 @@ MORE: tuple[Callable[[], Any], ...] = (
     lambda: gc.compile([X, N], X.sum("col") * N),
     lambda: gc.compile([X], X)(np.ones((3, 4))),
     lambda: gc.compile([X], X)(x=np.ones((3, 4))),
+    lambda: gc.compile([X], X)(np.ones((3, 4)), out=np.zeros((3, 4))),
     lambda: gc.compile([X], X).diff("named", "lowered", limit=5, width=80),
     lambda: gc.compile([X], X).why(X, stage="lowered"),
     lambda: gc.compile([X], X).check(np.ones((3, 4)), any=True),

@@ -33,7 +33,7 @@ from . import entrance, machine, threads
 from .arithmetic import KINDS, SCALAR, emits
 from .codegen import GraphWriter
 from .elementary import compiled, module
-from .entrance import Bind, CallableKernel, Hosted, Kernel, Slot
+from .entrance import Bind, CallableKernel, Hosted, Kernel, Report, Slot
 from .failures import Machine
 from .flops import COSTS
 from .loops import CONTROL
@@ -46,7 +46,7 @@ from .writer import Homes, Shared, Writer
 
 __all__ = [
     *("EMITTED", "OWN", "build", "computes", "hosted", "machine_code"),
-    *("refused", "text", "unavailable", "whole"),
+    *("refused", "text", "unavailable", "whole", "writer"),
 ]
 
 EMITTED: frozenset[Op] = frozenset(
@@ -237,12 +237,25 @@ def build(graph: Graph, unknowns: tuple[str, ...], bind: Bind) -> Callable[..., 
         run = numpy_backend.build(graph, unknowns, hosted_now).__call__
         return lambda *args: run(*bind(args))
     made = machine_code(called.attrs["body"], unknowns)
+    return CallableKernel(made.kernel, bind, worded(made, graph, called)).entrance()
+
+
+def writer(graph: Graph, unknowns: tuple[str, ...]) -> Callable[..., None] | None:
+    """The function of a graph that is one kernel: of sizes, arrays, and arrays for the results."""
+    if (called := single_kernel(graph)) is None:
+        return None
+    made = machine_code(called.attrs["body"], unknowns)
+    return Hosted(made.kernel, worded(made, graph, called)).entrance()
+
+
+def worded(made: Machine, graph: Graph, called: Node) -> Report:
+    """What makes the errors of a graph that is a call of one kernel."""
 
     def failed(record: list[int], known: dict[str, int]) -> Exception:
         with described_by(graph.trace):
             return made.failed(record, known).worded(called)
 
-    return CallableKernel(made.kernel, bind, failed).entrance()
+    return failed
 
 
 def hosted(body: Graph) -> numpy_backend.CompiledKernel:

@@ -12,7 +12,7 @@ from graphcore.backends.target import Measurement, Values
 from graphcore.ir import Node
 from graphcore.ir.provenance import described_by
 
-from . import build, hosted, single_kernel, text
+from . import build, hosted, single_kernel, text, writer
 from .machine import making
 
 
@@ -27,6 +27,11 @@ class NativeProgram(PythonProgram):
         """The function of a call's arguments."""
         with making():
             return build(self.graph, self.boundary.unknowns, self.boundary.bind)
+
+    def writer(self) -> Callable[..., None] | None:
+        """What computes results in arrays that it is given, where the program is one kernel."""
+        with making(), described_by(self.graph.trace):
+            return writer(self.graph, self.boundary.unknowns)
 
     def lines(self) -> Sequence[tuple[str, Sequence[Node]]]:
         """Lines of pseudo-code, below the NumPy calls if there are some."""

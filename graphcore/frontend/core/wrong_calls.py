@@ -45,7 +45,7 @@ WITHOUT = {
         ("keepdims", "keepdim", "keep_attrs"),
         "leave it out: operands align by name, so no dim needs to be kept",
     ),
-    "out": "leave it out: results are always new",
+    "out": "leave it out, and give it to the compiled program",
     "dtype": "leave it out, and cast: x.astype(dtype)",
     "casting": "leave it out, and cast: x.astype(dtype)",
     **dict.fromkeys(
