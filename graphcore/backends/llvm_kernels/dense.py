@@ -47,6 +47,8 @@ FEW_ROWS = 16
 SOME_ROWS = 2 * FEW_ROWS, 8 * FEW_ROWS
 """Of few and of many rows a thread takes so many at least: with `FEW_ROWS` the bits would differ,
 and a strip is copied for the rows of each piece."""
+SOME_COLUMNS = 192
+"""Of fewer rows than the latter a thread takes so many columns at least: whole strips."""
 IN_CACHE = 2**15
 """So many values of y stay in the cache L2, and are read where they lie in the same way."""
 ROWS_IN_PLACE = 32
@@ -64,6 +66,12 @@ def rows_at_once(b: Builder, rows: Value) -> Value:
     """How many rows of a product one thread takes at least."""
     least, most = map(integer, SOME_ROWS)
     return b.call("smax", least, b.call("smin", most, b.op("sdiv", rows, integer(FEW_ROWS))))
+
+
+def is_wide(b: Builder, rows: Value, columns: Value) -> Value:
+    """Whether threads share the columns of a product, which has few rows, and not the rows."""
+    is_few = b.op("icmp slt", rows, integer(SOME_ROWS[1]))
+    return b.both(is_few, b.op("icmp sge", columns, integer(2 * SOME_COLUMNS)))
 
 
 @cached

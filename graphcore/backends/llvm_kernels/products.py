@@ -171,16 +171,29 @@ def some_rows_of_product(
         taken, part = w.program.take(TensorType(node.type.dtype, (parts, *shape[-2:])))
         upper = TRUE if own else FALSE
 
+        wide = FALSE if own else dense.is_wide(w.b, rows, j)
+
         def some(first: Value, many: Value) -> None:
-            after = w.b.mul(first, j)
-            apart = (a, lying[0], first), (c, integer(1), after), (part, w.size(parts), after)
-            x, z, sums = [
-                moved(w.b, pointer, w.b.mul(size, n), buffer.kind) for pointer, size, n in apart
+            """The product of some rows, or of some columns."""
+            height, width = w.b.select(wide, rows, many), w.b.select(wide, many, j)
+            row = w.b.select(wide, integer(0), first)
+            column = w.b.select(wide, first, integer(0))
+            above, size = w.b.mul(row, j), w.size(parts)
+            starts = [
+                moved(w.b, pointer, places, buffer.kind)
+                for pointer, places in (
+                    (a, w.b.mul(lying[0], row)),
+                    (b, w.b.mul(lying[3], column)),
+                    (c, w.b.add(above, column)),
+                    (part, w.b.add(w.b.mul(size, above), column)),
+                )
             ]
-            call(routine, x, b, z, sums, many, k, j, *lying, j, upper)
+            call(routine, *starts, height, k, width, *lying, j, upper)
 
         def in_ranges() -> None:
-            w.sharing.ranges(rows, dense.rows_at_once(w.b, rows), some)
+            size = w.b.select(wide, j, rows)
+            least = w.b.select(wide, integer(dense.SOME_COLUMNS), dense.rows_at_once(w.b, rows))
+            w.sharing.ranges(size, least, some)
 
         if own:
             some(integer(0), rows)

@@ -115,6 +115,19 @@ def test_bits_do_not_depend_on_the_number_of_threads(name: str) -> None:
         np.testing.assert_allclose(a, b, rtol=1e-4 if a.dtype == "f" else 1e-9, atol=1e-9)
 
 
+@pytest.mark.usefixtures("short")
+@pytest.mark.parametrize("sizes", [(5, 300, 1000), (40, 30, 900), (100, 700, 385)], ids=str)
+def test_products_of_few_rows_are_shared_by_columns(sizes: tuple[int, int, int]) -> None:
+    rng, columns = np.random.default_rng(0), named("k", "j")("y")
+    x, y = rng.normal(size=sizes[:2]), rng.normal(size=sizes[1:])
+    f = gc.compile([X, Y], gc.dot(X, Y, dim="j"), native=True)
+    g = gc.compile([X, columns], gc.dot(X, columns, dim="j"), native=True)
+    before = threads.shared()
+    for (found,) in (same_bits(lambda: f(x, y)), same_bits(lambda: g(x, y.T.copy()))):
+        np.testing.assert_allclose(found, x @ y, rtol=1e-9, atol=1e-9)
+    assert threads.shared() > before
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("short")
 @pytest.mark.parametrize("name", ["eos", "gmm", "hmm", "jacobi2d", "kmeans", "lstm", "mlp", "spmv"])
