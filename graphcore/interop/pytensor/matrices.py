@@ -184,7 +184,7 @@ def factors_lu(op: Any, x: Tensor) -> list[Value]:
     if op.p_indices:
         return [back, lower, upper]
     columns = gc.arange(back.sizes[ROW], dim=COL)
-    return [gc.astype(gc.equal(back, columns), x.dtype), lower, upper]
+    return [gc.astype(gc.equal(back, columns), x.dtype.type().real.dtype), lower, upper]
 
 
 def packed_lu(op: Any, x: Tensor) -> list[Value]:

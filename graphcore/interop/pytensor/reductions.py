@@ -90,6 +90,8 @@ def reduced(node: Apply, x: Value) -> Value:
         made = gc.pad(made, dict.fromkeys(dims, (0, 1)), constant_values=lowest(name, made.dtype))
     if name == "MulWithoutZeros" or dims:
         made = REDUCTIONS[name](made, dims)
+    if made.dtype.kind == "c" and np.dtype(out.dtype).kind != "c":  # as its dtype asks for
+        made = gc.real(made)
     return without(made, over, type.ndim)
 
 
@@ -190,16 +192,36 @@ def searchsorted(node: Apply, x: Value, values: Value, *sorter: Value) -> Value:
 
 @rule("Unique")
 def unique(node: Apply, x: Value) -> Sequence[Value]:
-    """Distinct values, as many as the program finds."""
+    """Distinct values, or slices along an axis, as many as the program finds."""
     op, type = node.op, node.inputs[0].type
-    if op.axis is not None and type.ndim > 1:
-        raise Unsaid("distinct rows have no counterpart", "number the rows, and give the numbers")
     made = full(x, type)
-    found = gc.unique_all(made, name="unique")
-    inverse = found.inverse_indices.transpose(*axes(type.ndim)).stack({"flat": axes(type.ndim)})
+    whole = op.axis is None or type.ndim == 1
+    dims = axes(type.ndim) if whole else [axis(op.axis % type.ndim)]
+    found = gc.unique_all(made if whole else ranks(made, dims[0]), name="unique")
+    inverse = found.inverse_indices.transpose(*dims).stack({"flat": dims})
+    if whole:
+        values = moved(found.values, ["unique"])
+    else:
+        values = renamed(made.isel({dims[0]: found.indices}), {"unique": dims[0]})
     wanted = [op.return_index, op.return_inverse, op.return_counts]
     more = [y for y, keep in zip((found.indices, inverse, found.counts), wanted) if keep]
-    return [moved(y, [*y.dims]) for y in (found.values, *more)]
+    return [values, *[moved(y, [*y.dims]) for y in more]]
+
+
+def ranks(x: Tensor, dim: str) -> Tensor:
+    """The place of each slice along a dim among the distinct ones, in lexicographic order."""
+    flat = x.stack({"flat": [d for d in x.dims if d != dim]})
+    n = x.sizes[dim]
+
+    def sort(order: Tensor, column: Tensor) -> tuple[Tensor, None]:
+        return order.isel({dim: gc.argsort(column.isel({dim: order}), dim)}), None
+
+    order, _ = gc.scan(sort, gc.arange(n, dim=dim), flat, "flat", reverse=True)
+    rows = flat.isel({dim: order})
+    earlier, later = rows.isel({dim: slice(None, -1)}), rows.isel({dim: slice(1, None)})
+    changes = gc.cumsum(gc.astype(gc.any(gc.not_equal(earlier, later), "flat"), "int64"), dim)
+    places = gc.pad(changes, {dim: (1, 0)}, constant_values=0).isel({dim: slice(0, n)})
+    return places.isel({dim: gc.argsort(order, dim)})
 
 
 @rule("Nonzero")

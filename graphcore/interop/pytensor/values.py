@@ -148,11 +148,23 @@ def number(x: Value, what: str) -> Size:
     """An integer or size; one that is an input is given by the call, others the program finds."""
     if isinstance(x, Tensor):
         one = Tensor(repeated(x.node))
-        if one.dims:  # a batch, for which it is the same
-            one = one.isel(dict.fromkeys(one.dims, 0))
-        return value_of(what, gc.astype(one, "int64"))
+        return value_of(what, shared(gc.astype(one, "int64"), what))
     item = np.asarray(x)[()]
     return item if isinstance(item, Expression) else int(item)
+
+
+def shared(x: Tensor, what: str) -> Tensor:
+    """The number that all of a batch have: they share the shapes of what is computed."""
+    if not x.dims:
+        return x
+
+    def check(numbers: Array) -> Any:
+        if numbers.size and numbers.min() != numbers.max():
+            raise ValueError(f"{what} differs in a batch: {numbers.min()} and {numbers.max()}")
+        return numbers.ravel()[0] if numbers.size else np.int64(0)
+
+    one: Tensor = gc.callback(check, gc.zeros({}, dtype="int64"))(x)
+    return one
 
 
 def repeated(node: Node) -> Node:

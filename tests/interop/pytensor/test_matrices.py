@@ -175,6 +175,14 @@ def test_float32(name: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["numpy", "native"])
+def test_a_permutation_of_a_complex_matrix_is_real(mode: str) -> None:
+    x = pt.zmatrix("x")
+    f, g = (pytensor.function([x], linalg.lu(x), mode=m) for m in (MODES[mode], REFERENCE))
+    for y, z in zip(f(M + 1j * M[::-1]), g(M + 1j * M[::-1]), strict=True):
+        np.testing.assert_allclose(y, z, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("mode", ["numpy", "native"])
 def test_a_matrix_that_is_not_definite_gives_nan(mode: str) -> None:
     x = pt.matrix("x")
     outputs = [linalg.cholesky(x), linalg.inv(x * 0), linalg.solve(x * 0, x)]

@@ -9,6 +9,7 @@ import pytest
 pytest.importorskip("pytensor", minversion="3.0")
 
 import pytensor
+import pytensor.scalar as ps
 import pytensor.tensor as pt
 from pytensor.tensor import extra_ops
 
@@ -208,6 +209,14 @@ REDUCTIONS: dict[str, tuple[Callable[..., Any], list[Any]]] = {
         ],
         [INTS],
     ),
+    "unique slices": (
+        lambda x: [
+            *pt.unique(x, True, True, True, axis=0),
+            pt.unique(x, axis=1),
+            pt.unique(x[None, :, :2], axis=1),
+        ],
+        [INTS[[0, 2, 0, 1, 2]] % 3],
+    ),
     "nonzero": (lambda x: [*pt.nonzero(x), pt.flatnonzero(x)], [INTS]),
     "bincount": (lambda x: pt.bincount(x), [INTS.ravel()]),
     "top": (lambda x: pt.sort(x)[-2:], [V]),
@@ -228,7 +237,15 @@ REDUCTIONS: dict[str, tuple[Callable[..., Any], list[Any]]] = {
 CASES = SHAPES | REDUCTIONS
 NO_FLOATS = {
     *("shape", "empty", "eye", "arange", "unravel", "ravel", "ravel of fewer axes", "bartlett"),
-    *("argmax", "unique", "nonzero", "bincount", "searchsorted", "searchsorted by a sorter"),
+    *(
+        "argmax",
+        "unique",
+        "unique slices",
+        "nonzero",
+        "bincount",
+        "searchsorted",
+        "searchsorted by a sorter",
+    ),
 }
 """Cases whose results or operands are whole numbers."""
 OWN_SLOPES = {"products without zeros", "view", "quadratic", "xlogy"}
@@ -304,7 +321,6 @@ def test_a_dropped_axis_must_have_size_1() -> None:
 
 @pytest.mark.parametrize("dtype", ["uint8", "int16", "int64", "bool"])
 def test_reductions_of_bits(dtype: str) -> None:
-    import pytensor.scalar as ps
     from pytensor.tensor.elemwise import CAReduce
 
     x = R.integers(-100, 100, (3, 4)).astype(dtype)
@@ -335,3 +351,21 @@ def test_running_sums_of_bools_are_refused() -> None:
     x = pt.vector("x", dtype="bool")
     with pytest.raises(UntranslatedError, match=r"(?s)bool, which holds no counts.*cure: cast"):
         pytensor.function([x], pt.cumsum(x), mode="GRAPHCORE")
+
+
+def test_sizes_of_a_batch_must_be_the_same() -> None:
+    from pytensor.graph.replace import vectorize_graph
+
+    v, n, vs, ns = pt.vector("v"), pt.lscalar("n"), pt.matrix("vs"), pt.lvector("ns")
+    y = vectorize_graph(v[:n] * 2, {v: vs, n: ns})
+    f = pytensor.function([vs, ns], y, mode="GRAPHCORE")
+    np.testing.assert_array_equal(f(M, [-1, -1, -1]), 2 * M[:, :-1])
+    with pytest.raises(ValueError, match="differs in a batch: 1 and 3"):
+        f(M, [3, 1, 3])
+
+
+def test_complex_numbers_summed_to_real_ones() -> None:
+    z = M + 1j * M[::-1]
+    x = pt.zmatrix("x")
+    y = pt.math.Sum(axis=1, dtype="float64", acc_dtype="complex128")(x)
+    np.testing.assert_allclose(pytensor.function([x], y, mode="GRAPHCORE")(z), M.sum(1))
