@@ -114,7 +114,9 @@ SCALARS: dict[str, Callable[..., Tensor]] = {
     "GammaU": lambda k, x: special.gammaincc(k, x) * special.gamma(k),
     "Hyp2F1": special.hyp2f1,
     "I0": special.i0,
+    "I0e": special.i0e,  # of PyMC, as is I1e
     "I1": special.i1,
+    "I1e": special.i1e,
     "Identity": lambda x: x,
     "IntDiv": gc.floor_divide,
     "Ive": special.ive,

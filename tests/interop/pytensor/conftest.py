@@ -1,3 +1,3 @@
 """Helpers, which import PyTensor and PyMC, have no examples to collect."""
 
-collect_ignore = ["compared.py", "models.py"]
+collect_ignore = ["compared.py", "gallery.py", "models.py"]
