@@ -23,7 +23,7 @@ from .joins import is_of_slices
 from .loop_axes import is_by_parts, long_axes, space
 from .places import counts_through
 from .reductions import FOLDS, REDUCTIONS, axes_of, is_small_product
-from .routines import ALONE, operands_in_buffers
+from .routines import ALONE, operands_in_buffers, read_singly
 from .rows import Chain, Pair, Rows, is_long
 from .writer import Order
 
@@ -399,6 +399,7 @@ def stored(
             continue
         if is_alone(node):
             held.update(operands_in_buffers(node))
+            held.update([x for x in read_singly(node) if is_worth_lanes(x, cost[x])])
         if (is_alone(node) and not isinstance(node.type, TupleType)) or reduces(node):
             held.add(node)
         keys = readings.get(node, {})
@@ -440,6 +441,11 @@ def stored(
         if lies_stored(node, held):
             held.discard(node)
     return held, elsewhere
+
+
+def is_worth_lanes(node: Node, cost: int) -> bool:
+    """Whether it takes less to store a value, computed by lanes, than to compute it singly."""
+    return cost > COSTS.additions_again and bool(node.inputs) and not is_before(node, cost)
 
 
 def is_moved(node: Node) -> bool:

@@ -109,6 +109,12 @@ def received(w: Writer, node: Node, homes: Homes) -> None:
     finished(w, node, homes, buffer)
 
 
+def put_singly(node: Node) -> Sequence[Node]:
+    """What an update reads one place after the other, not by lanes."""
+    axes = node.attrs["axes"]
+    return node.inputs[-len(axes) - 1 :] if node.type.ndim - 1 in axes else ()
+
+
 def subtract(w: Writer, node: Node, buffer: Buffer, added: Buffer) -> None:
     """Subtract what rounding has added to each place."""
     p, b = w.places, w.b

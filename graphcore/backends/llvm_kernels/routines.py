@@ -39,6 +39,11 @@ def operands_in_buffers(node: Node) -> Sequence[Node]:
     return ()
 
 
+def read_singly(node: Node) -> Sequence[Node]:
+    """The operands of a routine that it reads one place after the other."""
+    return receiving.put_singly(node) if node.op in receiving.RECEIVING else ()
+
+
 def lacks(node: Node) -> bool:
     """Whether an op that calls a routine, or stands alone, has none for the dtype of a node."""
     if node.op.dialect == "elementwise":

@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 from graphcore.backends import llvm_kernels
+from graphcore.backends.llvm_kernels.planning import best_plan
 from graphcore.backends.llvm_kernels.receiving import COMBINED, SAMPLE
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
 from graphcore.ir.sizes import Size
+from graphcore.ops import elementwise as e
 from graphcore.ops import tensor as t
 from graphcore.schedule.regions import as_one
 
@@ -86,3 +88,15 @@ def test_a_row_at_one_position(op: Op) -> None:
         values = {"x": some(rng, (m, n), "float64"), "y": some(rng, (n,), "float64")}
         values["i"] = np.array(m - 1)
         both.agree([values[str(x.attrs["name"])] for x in both.params], (n, m), 400)
+
+
+def test_costly_updates_are_computed_by_lanes_before() -> None:
+    """Positions are visited one by one: what is read there is stored first if that costs less."""
+    x, y, i = given("x", M), given("y", N), given("i", N, dtype="int64")
+    costly, cheap = e.tanh(y), e.add(y, y)
+    constant = t.expand(e.tanh(given("c")), axes=(0,), sizes=(N,))
+    for update, expected in ((costly, {costly}), (cheap, set()), (constant, set())):
+        node = t.scatter_add(x, update, i, axes=(0,))
+        graph = Graph((x, y, i, *constant.inputs[0].inputs), (node,))
+        computed = best_plan(graph, set(graph.params)).computed
+        assert {value for value in computed if value is update} == expected
