@@ -13,6 +13,7 @@ import graphcore as gc
 from graphcore.inspection.interpreter import Interpreter
 from graphcore.ir import Node
 from graphcore.ops import control, elementwise
+from tests.backends.llvm_kernels.rules import patched, without
 from tests.interpreter import run
 
 T = gc.tensor("t", {"m": None})
@@ -147,3 +148,50 @@ def test_memory_for_steps_is_kept_where_the_next_block_needs_less() -> None:
     for _ in range(10):
         f(t, a, w)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before < 1000
+
+
+STEPS = (
+    lambda p, q, c: gc.sin(p) * c,
+    lambda p, q, c: p * 0.5 + q * 0.3,
+    lambda p, q, c: gc.where(p > c, p * 0.9, q),
+    lambda p, q, c: gc.exp(-gc.abs(p)) * q,
+    lambda p, q, c: gc.sqrt(gc.abs(p) + 1) - q * 0.2,
+    lambda p, q, c: (p.mean("k") if "k" in p.dims else p) * c,
+    lambda p, q, c: gc.maximum(p, q) * 0.7,
+)
+
+
+def random_loop(rng: np.random.Generator) -> tuple[list[gc.Tensor], list[gc.Tensor]]:
+    """A loop over members of random steps, and its derivatives."""
+    dims = [("m",), ("m", "k"), ("k", "m"), (), ("k",)]
+    xs = [gc.tensor(f"x{i}", dict.fromkeys(dims[rng.integers(5)])) for i in range(3)]
+    script = [(*rng.integers([len(STEPS), 99, 99]), rng.normal()) for _ in range(5)]
+
+    def body(s: tuple[gc.Tensor, ...]) -> tuple[gc.Tensor, ...]:
+        pool = [*s[1:], *xs]
+        for op, i, j, c in script:
+            pool.append(STEPS[op](pool[i % len(pool)], pool[j % len(pool)], c))
+        new = [gc.tanh(y) + x * 0.1 for x, y in zip(s[1:], reversed(pool), strict=False)]
+        return (s[0] + 1, *new)
+
+    found = gc.while_loop(lambda s: s[0] < T, body, (0.0, xs[0] * 0.5, xs[1] * 2))[1:]
+    loss = sum(((y * y).sum() for y in found), gc.constant(0.0))
+    slopes = gc.grad(loss, xs, disconnected="zero")
+    second = gc.grad((slopes[0] * xs[0]).sum(), xs[0], disconnected="zero")
+    return [T, *xs], [*found, *slopes, second, gc.pushforward(found[0], xs[0], xs[0])]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(12))
+def test_random_loops_have_the_same_values_without_blocks(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    inputs, outputs = random_loop(rng)
+    f = gc.compile(inputs, outputs, native=True)
+    with patched(without("members in blocks")):
+        usual = gc.compile(inputs, outputs, native=True)
+    for sizes in ({"m": 300, "k": 3}, {"m": 1, "k": 1}, {"m": 0, "k": 2}, {"m": 60, "k": 20}):
+        arrays = [rng.normal(size=[sizes[dim] for dim in x.dims]) for x in inputs]
+        arrays[0] = rng.integers(0, 7, sizes["m"]).astype(float)
+        arrays[0][:1] = 25
+        for x, y in zip(f(*arrays), usual(*arrays), strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-9 * np.abs(y).max(initial=1.0))
