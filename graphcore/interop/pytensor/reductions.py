@@ -11,6 +11,7 @@ import numpy as np
 import graphcore as gc
 from graphcore import special
 from graphcore.frontend.core.base import Tensor
+from graphcore.ir.sizes import Size
 
 from .refused import Unsaid
 from .rules import Apply, names_of, rule
@@ -247,20 +248,28 @@ def repeated(node: Apply, x: Value, repeats: Value) -> Value:
     return gc.repeat(made, renamed(counts, {axis(0): axis(i)}), axis(i))
 
 
+def inside(i: Tensor, size: Size) -> Tensor:
+    """Positions that must be inside of an axis, counted from its start."""
+    (dim,) = new_names(["position"], i)
+    return gc.arange(size, dim=dim).isel({dim: gc.where(i < 0, gc.full({}, size), i)})
+
+
 @rule("UnravelIndex")
 def unravelled(node: Apply, at: Value, sizes: Value) -> Sequence[Value]:
     """Positions along each axis from row-major positions in all."""
     shape = numbers(sizes, len(node.outputs), "a size")
     rest, found = lift(at, node.inputs[0].type), list[Value]()
-    for size in shape[::-1] if node.op.order == "C" else shape:
+    *later, first = shape[::-1] if node.op.order == "C" else shape
+    for size in later:
         found.append(rest % size)
         rest = rest // size
+    found.append(inside(rest, first))
     return found[::-1] if node.op.order == "C" else found
 
 
 @rule("RavelMultiIndex")
 def ravelled(node: Apply, *operands: Value) -> Value:
-    """Row-major positions from those along each axis, which are inside of it."""
+    """Row-major positions from those along each axis."""
     *places, sizes = operands
     shape = numbers(sizes, len(places), "a size")
     pairs: list[Any] = list(zip(places, node.inputs, shape))
@@ -273,5 +282,7 @@ def ravelled(node: Apply, *operands: Value) -> Value:
                 i = i % size
             case "clip":
                 i = gc.minimum(gc.maximum(i, 0), size - 1)
+            case _:
+                i = inside(i, size)
         total = total * size + i
     return gc.astype(total, "int64")

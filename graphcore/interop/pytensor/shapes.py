@@ -13,6 +13,7 @@ import graphcore as gc
 from graphcore.frontend.core.base import Tensor
 from graphcore.ir.sizes import Size, same
 
+from .refused import Unsaid
 from .rules import Apply, lifted, rule
 from .scalars import truth
 from .values import (
@@ -244,10 +245,14 @@ def identity(node: Apply, n: Value, m: Value, k: Value) -> Value:
 @rule("ARange")
 def arange(node: Apply, start: Value, stop: Value, step: Value) -> Value:
     """Numbers at even distances."""
-    ends = [
-        number(x, "an end") if np.dtype(v.type.dtype).kind in "iub" else np.asarray(x).item()
-        for x, v in zip((start, stop, step), node.inputs)
-    ]
+    ends: list[Any] = []
+    for x, v in zip((start, stop, step), node.inputs):
+        whole = np.dtype(v.type.dtype).kind in "iub"
+        if not whole and not is_known(x):
+            raise Unsaid(
+                "only the call gives its floats, and so its size", "scale an arange of integers"
+            )
+        ends.append(number(x, "an end") if whole else np.asarray(x).item())
     return gc.arange(*ends, dim=axis(0), dtype=node.op.dtype)
 
 

@@ -369,3 +369,22 @@ def test_complex_numbers_summed_to_real_ones() -> None:
     x = pt.zmatrix("x")
     y = pt.math.Sum(axis=1, dtype="float64", acc_dtype="complex128")(x)
     np.testing.assert_allclose(pytensor.function([x], y, mode="GRAPHCORE")(z), M.sum(1))
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_positions_that_do_not_fit_are_refused(order: str) -> None:
+    i = pt.lvector("i")
+    unravel = pytensor.function([i], pt.unravel_index(i, (3, 4), order=order), mode="GRAPHCORE")
+    ravel = pytensor.function(
+        [i], pt.ravel_multi_index((i, i + 1), (3, 4), order=order), mode="GRAPHCORE"
+    )
+    assert [y.tolist() for y in unravel([11])] == [[2], [3]]
+    for f, k in ((unravel, 12), (unravel, -1), (ravel, 3), (ravel, -1)):
+        with pytest.raises(IndexError, match="is outside"):
+            f([k])
+
+
+def test_a_size_by_floats_that_the_call_gives_is_refused() -> None:
+    x = pt.scalar("x")
+    with pytest.raises(UntranslatedError, match=r"(?s)ARange of PyTensor: only the call.*cure:"):
+        pytensor.function([x], pt.arange(x), mode="GRAPHCORE")
