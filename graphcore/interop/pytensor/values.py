@@ -148,6 +148,8 @@ def number(x: Value, what: str) -> Size:
     """An integer or size; one that is an input is given by the call, others the program finds."""
     if isinstance(x, Tensor):
         one = Tensor(repeated(x.node))
+        if one.node.op is leaf.full and not one.dims:
+            return int(one.node.attrs["value"].array.item())
         return value_of(what, shared(gc.astype(one, "int64"), what))
     item = np.asarray(x)[()]
     return item if isinstance(item, Expression) else int(item)
@@ -155,6 +157,7 @@ def number(x: Value, what: str) -> Size:
 
 def shared(x: Tensor, what: str) -> Tensor:
     """The number that all of a batch have: they share the shapes of what is computed."""
+    x = x.isel({dim: 0 for dim, n in x.sizes.items() if same(n, 1)})
     if not x.dims:
         return x
 
@@ -185,7 +188,9 @@ def repeated(node: Node) -> Node:
 def numbers(x: Value, n: int, what: str) -> list[Size]:
     """The n integers or sizes of a vector."""
     if isinstance(x, Tensor):
-        each = [x.isel({axis(0): k}) for k in range(n)] if axis(0) in x.dims else [x] * n
+        each = [Tensor(y) for y in x.node.inputs] if x.node.op is named.concat else []
+        if len(each) != n or any(same(size_along(y, 0), 1) is not True for y in each):
+            each = [x.isel({axis(0): k}) for k in range(n)] if axis(0) in x.dims else [x] * n
         return [number(y, what) for y in each]
     return [number(y, what) for y in np.atleast_1d(np.asarray(x))]
 

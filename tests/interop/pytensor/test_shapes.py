@@ -41,7 +41,10 @@ SHAPES: dict[str, tuple[Callable[..., Any], list[Any]]] = {
     ),
     "reshape to a number": (lambda x: x.reshape(()), [R.normal(size=(1, 1))]),
     "reshape a number": (lambda x: x.reshape((1, 1)), [np.float64(2.0)]),
-    "reshape at the call": (lambda x, n: x.reshape((n, x.size // n)), [M, N]),
+    "reshape at the call": (
+        lambda x, n: [x.reshape((n, x.size // n)), x.reshape((n, -1)), x.reshape((-1, 2, n - 1))],
+        [M, N],
+    ),
     "join axes": (lambda x: [pt.join_dims(x, 1, 2), pt.join_dims(x, 0, 2)], [T]),
     "split axes": (lambda x: pt.split_dims(x, (2, 3), axis=0), [V]),
     "flatten": (lambda x: [x.flatten(2), x.ravel()], [T]),
