@@ -166,6 +166,7 @@ KNOWN: dict[str, Callable[[Any], object]] = {
     "special.expn.n": lambda m: gc.special.expn(m, T),
     "linalg.polyfit.deg": lambda m: gc.linalg.polyfit(T, T, m),
     "linalg.matrix_power.n": lambda m: gc.linalg.matrix_power(MATRIX, m),
+    "threads.n": lambda m: gc.threads(m),
 }
 """Places that take integers known now: they are no sizes, or decide what is computed."""
 OTHERS = {
