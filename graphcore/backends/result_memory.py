@@ -16,6 +16,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from math import prod
@@ -74,7 +75,8 @@ class Owner:
         self.__array_interface__ = place
 
     def __del__(self) -> None:
-        set_aside(self.block)
+        if not sys.is_finalizing():  # Python ends, and its modules have gone
+            set_aside(self.block)
 
 
 WARM: list[Block] = []

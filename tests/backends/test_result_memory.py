@@ -181,3 +181,18 @@ print("served")
 def test_idle_memory_is_no_reason_to_refuse_a_call() -> None:
     done = subprocess.run([sys.executable, "-c", LIMIT], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("served\n", "")
+
+
+@pytest.mark.slow
+def test_results_that_are_there_when_python_ends() -> None:
+    code = """
+import numpy as np
+import graphcore as gc
+
+x = gc.tensor("x", {"i": None})
+f = gc.compile([x], 2 * x, native=True)
+kept = [f(np.ones(10**6))]
+kept.append(kept)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
