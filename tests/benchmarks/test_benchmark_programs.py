@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from benchmarks import __main__ as command
-from benchmarks import programs, race, report, where
+from benchmarks import large, programs, race, report, where
 from benchmarks.programs import FURTHER, NAMES, PEERS, Program, compared
 from graphcore.backends.llvm_kernels import machine
 
@@ -66,6 +66,31 @@ def test_a_program_is_measured_and_reported(
     row = report.row_of(report.measured(result))
     assert row["numpy_ratio_low"] <= row["numpy_ratio"] <= row["numpy_ratio_high"]
     assert (row["size"], row["jax_us"]) == ("tiny", None)
+
+
+def test_a_large_program_answers_and_is_reported(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    module = Program("mlp").module
+    monkeypatch.setattr(module, "SIZES", {**module.SIZES})
+    monkeypatch.setitem(large.LARGE, "mlp", module.SIZES["tiny"])
+    monkeypatch.setattr(large, "SAMPLE", 0.0)
+    monkeypatch.setattr("sys.stdin", io.StringIO("\nprofile\n"))
+    large.serve("mlp", "graphcore")
+    begun, seconds, flops = map(json.loads, capsys.readouterr().out.splitlines())
+    assert begun["squares"].keys() == module.reference(**module.inputs("tiny")).keys()
+    assert seconds > 0
+    assert flops == 2 * 4 * (2 * 3 * 5 + 3 * 5 * 4 + 3 * 4 * 3)  # x has no gradient
+    times = {1: {"native": 1.0, "numpy": 3.0, "jax": 0.8}, 2: {"native": 0.6, "jax": 0.6}}
+    rows = [large.Row("further.irls", n, 2.0, times[n], 0.1, 0.2) for n in times]
+    found = [large.cells(row, rows[0]) for row in rows]
+    assert [(row["best"], row["ratio"]) for row in found] == [("jax", 0.8), ("jax", 1.0)]
+    assert found[1]["of_cores"] == pytest.approx(1 / 1.2)
+    assert found[1]["amdahl_16_ms"] == pytest.approx(1000 * (0.2 + 0.8 / 16))
+    assert [*large.findings(found)] == [
+        "1 threads: best peer over ours, geometric mean of 1: 0.80; below 0.9: irls 0.80",
+        "2 threads: best peer over ours, geometric mean of 1: 1.00; below 0.9: none",
+    ]
 
 
 def test_reports_are_put_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
