@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from benchmarks.measure import seconds
 from graphcore.backends.numpy_backend.running_code import Running
 from graphcore.backends.numpy_backend.scalars import is_spelled
+from graphcore.backends.numpy_backend.source import Code
 from graphcore.compiled import Compiled
 
 LEAST = 0.3
@@ -94,8 +95,7 @@ class Clocked:
         """The seconds of each group in one call, without those of the clocks."""
         least = price()
         self.spent[:] = self.times[:] = [0] * len(self.groups)
-        function = compiled._program.function.run_as(Running)
-        function._main = self.run
+        function = compiled._program.function.run_as(self.running)
         bind = compiled._boundary.bind
 
         def run(*args: Any) -> list[Any]:
@@ -109,6 +109,12 @@ class Clocked:
         finally:
             compiled._values = plain
         return [max(s - least * n, 0.0) for s, n in zip(self.spent, self.times)]
+
+    def running(self, code: Code) -> Running:
+        """The code of the function, which runs with the clocks."""
+        found = Running(code)
+        found.run = self.run
+        return found
 
     def block(self, statements: Sequence[ast.stmt], loop: int) -> Iterable[ast.stmt]:
         """Statements with clocks between them, and in the blocks among them."""
@@ -176,5 +182,5 @@ def summary(clocked: Clocked, taken: Iterable[float]) -> Where:
         total,
         calls,
         {op: part / total for op, part in spent.most_common()},
-        [Loop(steps[loop], part / steps[loop]) for loop, part in loops.most_common() if part],
+        [Loop(n, part / n) for loop, part in loops.most_common() if (n := steps[loop])],
     )

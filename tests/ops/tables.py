@@ -19,6 +19,7 @@ import scipy.special
 import graphcore
 from graphcore.backends.llvm_kernels.loops import CONTROL as LOOPS
 from graphcore.backends.llvm_kernels.places import PLACES
+from graphcore.interop import TRANSLATIONS
 from graphcore.ir.axes import NamedMatrices
 from graphcore.ir.node import OPS
 from graphcore.ir.op import Op
@@ -191,6 +192,8 @@ SOME: dict[str, str] = {
     "graphcore.ops.outside CALLBACKS": "the op has a derivative of its own",
     "graphcore.ops.linalg FACTORED": "the op stands before factors are shared",
     "graphcore.ops.control LOOPS": "the node is no loop",
+    "graphcore.rewrites.axis_order MOVES": "the op gives no order of its axes, or is elementwise",
+    "graphcore.rewrites.axis_order MATRICES": "each axis of an operand has its place",
     "graphcore.rewrites.commuted BY_PLACE": "operands of a commutative op change places",
     "graphcore.rewrites.decompose DECOMPOSE": "the backend emits the op",
     "graphcore.rewrites.derivatives.linearity ALIKE": "how the result grows is not known",
@@ -230,6 +233,9 @@ PARTS_OF_OTHERS = (
 )
 """Tables that one of `ALL`, or of the derivatives, is put together from."""
 
+FOREIGN = tuple({f"graphcore.interop.{package}" for package in TRANSLATIONS.values()})
+"""Packages of ours that need another library."""
+
 
 def tables() -> Iterator[tuple[str, Any]]:
     """Every value at the top of a module of the package that is keyed by ops.
@@ -239,7 +245,7 @@ def tables() -> Iterator[tuple[str, Any]]:
     """
     found = pkgutil.walk_packages(graphcore.__path__, "graphcore.")
     for name in [module.name for module in found]:
-        if "demo" in name or "interop.pytensor" in name or name.endswith("__main__"):
+        if "demo" in name or name.startswith(FOREIGN) or name.endswith("__main__"):
             continue  # programs, and rules by the ops of another library
         module = importlib.import_module(name)
         for target in assigned(inspect.getsource(module)):

@@ -34,6 +34,7 @@ NOT_FUNCTIONS_OF_VALUES = {
         "Tree",
         "function",
         "optimize",
+        "threads",
         "tree",
         "fft",
         "linalg",
