@@ -19,7 +19,10 @@ PAGES = sorted(
     ]
 )
 
-BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(
+    r"^```(python|py)\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE
+)
+"""Code, and what it prints. `py` is code that needs libraries which tests do not ask for."""
 FIGURE = re.compile(
     r"!\[[^\]]*\]\((figures/[\w.]+)\)|^```\{(?:image|figure)\} (figures/[\w.]+)", re.M
 )
@@ -44,6 +47,7 @@ def figures(page: Path) -> set[str]:
 class Snippet(NamedTuple):
     """A block of code, the output that stands below it, if any, and the output that it has."""
 
+    language: str
     code: str
     shown: str | None
     printed: str
@@ -60,14 +64,15 @@ class Snippet(NamedTuple):
         """The text of the page with the output that this snippet has."""
         if self.right:
             return text
-        block = f"```python\n{self.code}```\n\n```text\n"
+        block = f"```{self.language}\n{self.code}```\n\n```text\n"
         return text.replace(f"{block}{self.shown}```\n", f"{block}{self.printed.rstrip()}\n```\n")
 
 
-def run(text: str) -> Iterator[Snippet]:
+def run(text: str, *languages: str) -> Iterator[Snippet]:
     """Run the blocks of a page in order, in one scope; an error is output, where one is shown."""
     scope: dict[str, Any] = {"__name__": "model"}
-    for code, shown in (match.groups() for match in BLOCK.finditer(text)):
+    blocks = [block.groups() for block in BLOCK.finditer(text) if block[1] in languages]
+    for language, code, shown in blocks:
         out = io.StringIO()
         linecache.cache["model.py"] = len(code), None, code.splitlines(keepends=True), "model.py"
         with contextlib.redirect_stdout(out):
@@ -77,4 +82,4 @@ def run(text: str) -> Iterator[Snippet]:
                 if shown is None:
                     raise
                 out.write(f"{type(error).__name__}: {error}")
-        yield Snippet(code, shown, PLACE.sub(r"\1:…", out.getvalue()))
+        yield Snippet(language, code, shown, PLACE.sub(r"\1:…", out.getvalue()))

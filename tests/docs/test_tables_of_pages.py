@@ -47,12 +47,15 @@ def of_models() -> dict[str, Any]:
     theta = gc.tensor("theta", {"parameter": 3})
     return {
         "gc": gc,
+        "np": np,
         **{each: gc.tensor(each, {"sample": 3}) for each in names},
-        **{each: gc.tensor(each, {}) for each in ("scale", "nu", "a", "b")},
+        **{each: gc.tensor(each, {}) for each in ("scale", "nu", "a", "b", "rho")},
         "cov": gc.tensor("cov", {"i": 2, "j": 2}),
+        "y": gc.tensor("y", {"i": 2}),
         "alpha": gc.tensor("alpha", {"group": 2}),
-        "group": gc.constant([0, 1, 1], "sample"),
+        "group": np.array([0, 1, 1]),
         "theta": theta,
+        "many": gc.tensor("many", {"chain": None, "parameter": 3}),
         "logp": -(theta**2).sum(),
     }
 

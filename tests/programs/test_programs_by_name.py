@@ -15,7 +15,7 @@ from tests.docs.pages import BLOCK, ROOT
 
 Array = np.ndarray[Any, Any]
 PAGE = ROOT / "docs" / "howto" / "programs_by_name.md"
-(SOURCE, _), *_ = BLOCK.findall(PAGE.read_text(encoding="utf-8"))
+(_, SOURCE, _), *_ = BLOCK.findall(PAGE.read_text(encoding="utf-8"))
 PROGRAMS: dict[str, Any] = {}
 exec(SOURCE.partition("\nimage = ")[0], PROGRAMS)
 
