@@ -44,12 +44,12 @@ def join_names(names: Iterable[object]) -> str:
     return ", ".join(shown if len(shown) <= 20 else [*shown[:20], f"… {len(shown) - 20} more"])
 
 
-CURE_DATASET = "pass the arrays of a Dataset by name: f(**dataset)"
+CURE_BY_NAME = "pass arrays by name: f(**arrays)"
 
 
-def is_dataset(value: Any) -> bool:
-    """Whether an argument is a Dataset of xarray."""
-    return hasattr(value, "data_vars")
+def by_name(value: Any) -> bool:
+    """Whether an argument is several arrays by name: a dict, or a Dataset of xarray."""
+    return isinstance(value, Mapping)
 
 
 def cure_unconverted(value: Any, error: Exception) -> str:
@@ -126,9 +126,9 @@ class Parameter:
         )
 
     def _in_order(self, value: Any) -> Any:
-        if is_dataset(value):
+        if by_name(value):
             reason = f"input {self.shown} takes an array, but got a {type(value).__name__}"
-            raise refusal(reason, self.declared, cure=CURE_DATASET, kind=GraphTypeError)
+            raise refusal(reason, self.declared, cure=CURE_BY_NAME, kind=GraphTypeError)
         given = tuple(value.dims)
         if sorted(given, key=str) != sorted(self.dims):
             raise refusal(
@@ -172,6 +172,8 @@ class Parameter:
             cure = f"pass an array of numbers that {self.dtype} holds"
             if have.kind in "mM" or hasattr(value, "timetuple"):
                 cure = DATES
+            elif by_name(value):
+                cure = CURE_BY_NAME
             elif hasattr(value, "to_numpy"):
                 cure = f"pass numbers: frame.to_numpy({str(self.dtype)!r}, na_value=np.nan)"
             raise refusal(reason, self.declared, cure=cure, kind=GraphTypeError)

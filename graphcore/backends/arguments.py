@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from graphcore.ir.errors import GraphTypeError
 from graphcore.ir.structures import Branch, branch, leaves, levels
 
-from .argument_checks import CURE_DATASET, Parameter, is_dataset, join_names, quote, refusal
+from .argument_checks import CURE_BY_NAME, Parameter, by_name, join_names, quote, refusal
 
 Tree = Any
 """A structure of arrays or, in a form, of the numbers of inputs."""
@@ -55,8 +55,8 @@ class Arguments:
         if missing:
             reason = f"no argument for input {', '.join(param.shown for param in missing[:20])}"
             cure = "pass one array for each input, in order or by name"
-            if any(map(is_dataset, args)):
-                cure = CURE_DATASET
+            if any(map(by_name, args)):
+                cure = CURE_BY_NAME
             raise self._refusal(reason, missing, cure)
         return tuple(found[number] for number in range(len(found)))
 

@@ -71,6 +71,8 @@ def test_read_only_arrays_are_taken_and_left_alone() -> None:
     [
         (lambda: ((X, W, W), {}), "3 arguments for 2 inputs"),
         (lambda: ((X,), {}), "no argument for input 'w'"),
+        (lambda: (({"x": X, "w": W},), {}), r"f\(\*\*arrays\)"),
+        (lambda: (({"x": X}, W), {}), r"f\(\*\*arrays\)"),
         (lambda: ((X, W), {"w": W}), "given twice"),
         (lambda: ((X,), {"v": W}), "no input 'v'"),
         (lambda: ((X, W[:2]), {}), "has size 2, but must have 3"),

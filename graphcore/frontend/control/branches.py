@@ -7,7 +7,7 @@ from typing import Any, TypeAlias, overload
 
 from graphcore.frontend.core import lift
 from graphcore.frontend.core.arguments import as_list
-from graphcore.frontend.core.base import Base, Tensor, refusal, type_refusal, wrap
+from graphcore.frontend.core.base import Base, Tensor, brief, refusal, type_refusal, wrap
 from graphcore.frontend.core.lift import Operand, condition
 from graphcore.frontend.core.tracing import close, differentiates, traced_operands
 from graphcore.frontend.core.trees import Rebuild, Tree, flatten, paths
@@ -116,6 +116,9 @@ def switch(index: Operand, branches: Sequence[Callable[..., Tree]], *operands: T
     array(1.)
     """
     labels = operand_names(operands)
+    if isinstance(branches, (Tensor, int, float)):  # as PyTensor's switch, which is where
+        cure = "give a list of functions, or choose between values: gc.where(c, x, y)"
+        raise type_refusal(f"branches={brief(branches)} is not a list", cure=cure)
     given = as_list("branches", branches)
     roles = [f"branch {i}" for i in range(len(given))]
     functions = [callback(role, f, *labels) for role, f in zip(roles, given, strict=True)]
