@@ -325,7 +325,7 @@ def test_a_dataset_given_whole_is_refused_with_its_cure() -> None:
     wind, rain = (gc.tensor(name, {"station": None}) for name in ("wind", "rain"))
     given = xarray.Dataset({"wind": ("station", [1.0]), "rain": ("station", [3.0])})
     for f in (gc.compile([wind], wind), gc.compile([wind, rain], wind + rain)):
-        with pytest.raises(gc.GraphTypeError, match=r"by name: f\(\*\*dataset\)"):
+        with pytest.raises(gc.GraphTypeError, match=r"by name: f\(\*\*arrays\)"):
             f(given)
 
 

@@ -144,7 +144,7 @@ RULES: dict[str, Rule] = {
     ),
     "laid out": Rule(  # short axes come before long ones
         without("laid out"),
-        {"pairs": Program(p.of_pairs, ("row column",), [(2, 1), (5, 0), (12, 19)], BOTH)},
+        {"short": Program(p.along_short_axes, ("row column",), [(2, 1), (5, 0), (12, 19)], BOTH)},
         units=64.0,
     ),
     "sums of columns tile by tile": Rule(
