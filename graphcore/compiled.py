@@ -244,8 +244,9 @@ class Compiled(Questions, Generic[R]):
         if join == "inner":  # all arguments are arranged
             self._given = Inner(arguments, self._boundary.params, self._boundary.types, dims)
             self._plain = -1
-        flat = type(results) is list and results == list(range(len(graph.outputs)))
-        self._result: Callable[[list[Array]], Any] = list if flat else picker(results)
+        kind, numbers = type(results), [*range(len(graph.outputs))]
+        flat = kind in (list, tuple) and [*results] == numbers
+        self._result: Callable[[list[Array]], Any] = kind if flat else picker(results)
 
     def __call__(self, /, *args: Any, out: Any = None, **kwargs: Any) -> R:
         """The results for these arrays, by position or by name, in the form of the outputs.

@@ -29,7 +29,7 @@ from .reductions import together
 from .routines import ALONE
 from .rows import Chain, Pair, Rows
 from .rowwise import row_by_row
-from .seams import middle
+from .seams import seams
 from .transposing import transposed_by_routine
 from .walks import (
     are_long,
@@ -168,7 +168,7 @@ class GraphWriter(Writer):
                 rows, vectors = (several, 1) if inside else (1, several if alone else 1)
                 if inside or not alone or not in_tiles(self, rest, buffers, vectors):
                     walked = partial(
-                        walk, p, shapes, place, inside, rows, -1, vectors, middle(p, rest)
+                        walk, p, shapes, place, inside, rows, -1, vectors, seams(p, rest)
                     )
                     self.sharing.over(partial(work, p, rest), walked)
             else:  # tiles of a short axis would be computed for nothing

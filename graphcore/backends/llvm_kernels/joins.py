@@ -9,8 +9,11 @@ from graphcore.ops import tensor as t
 
 from .addressing import Index, index_of
 from .arithmetic import kind_of, literal
-from .builder import TRUE, Value, integer
+from .builder import FALSE, TRUE, Value, integer
 from .places import PLACES, At, Places
+
+INSIDE, ELSEWHERE = 0, -1
+"""Whether all lanes read the part that a node embeds or overwrites, or none does: see seams.py."""
 
 
 def inside(
@@ -48,7 +51,9 @@ def inside(
 def inside_of(p: Places, node: Node, index: At) -> tuple[At, Value]:
     """Where a place falls into the part that a node embeds or overwrites, and whether it does."""
     attrs, part = node.attrs, node.inputs[-1].type.shape
-    whole, lanes = node.type.shape, node in p.parts
+    whole, lanes = node.type.shape, p.parts.get(node) == INSIDE
+    if p.parts.get(node) == ELSEWHERE and any(i.is_run for i in index):
+        return index, FALSE
     return inside(p, index, attrs["starts"], part, attrs["steps"], whole, lanes)
 
 

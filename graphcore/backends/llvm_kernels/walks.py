@@ -20,7 +20,7 @@ from .nests import is_transposed
 from .places import WRITTEN_OUT, At, Places
 from .reductions import REDUCTIONS
 from .rows import is_long
-from .seams import Middle, split
+from .seams import Middle, Pieces
 from .squares import transposed
 
 ROWS = 4
@@ -44,15 +44,15 @@ def walk(
     rows: int = 1,
     axis: int = -1,
     vectors: int = 1,
-    seams: Middle | None = None,
+    seams: Middle | Pieces | None = None,
 ) -> Sequence[Value]:
     """place(indices, mask) over spaces of equal long axes, the last of them side by side.
 
     `indices` has, for each shape, an index for each place of its short axes, for so many `rows`
     along a long axis at once: the last row is computed again where their number is no multiple of
     that. With `lanes_inside` no axis is side by side; else so many `vectors` of the last axis are
-    done at once, where it is long enough. With `seams` the middle of the last axis is a loop of its
-    own. Axes in front are written out as well where they have few places.
+    done at once, where it is long enough. With `seams` the last axis is split into
+    loops of their own. Axes in front are written out as well where they have few places.
     """
     sizes = space(shapes[0])
     short = max([len(written_out(shape, (ZERO,) * len(sizes))) for shape in shapes])
@@ -75,7 +75,7 @@ def walk(
                 return inner([(*at, i) for at in group for i in indices], mask)
 
             if seams is not None:
-                split(p, p.size(sizes[n]), seams, lambda i, mask: lanes(mask, i))
+                seams.split(p, p.size(sizes[n]), lambda i, mask: lanes(mask, i))
             else:
                 side_by_side(p, p.size(sizes[n]), vectors, lanes)
         else:

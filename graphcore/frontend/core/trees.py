@@ -98,6 +98,6 @@ def picker(form: Any) -> Callable[[list[Any]], Any]:
         names = level.keys
         return lambda values: dict(zip(names, values, strict=False))
     picks = [picker(part) for part in level.parts]
-    if level.kind is list:
-        return lambda values: [pick(values) for pick in picks]
+    if (kind := level.kind) in (list, tuple):
+        return lambda values: kind([pick(values) for pick in picks])
     return lambda values: level.with_parts([pick(values) for pick in picks]).build()

@@ -405,3 +405,18 @@ PRODUCT = Program(
 def along_short_axes(x: Tensor) -> list[Tensor]:
     waves = gc.tanh(x * gc.constant(np.arange(1.0, 4.0), "side"))
     return [waves * waves.sum("side"), waves.sum("row"), waves.max("side")]
+
+
+def in_pieces(x: Tensor) -> list[Tensor]:
+    """As gradients by a vector of several parameters: of known sizes, with parts that overlap."""
+    v = gc.constant(np.linspace(0.1, 1.0, 60), "p") * x.max()
+    a, b, c = (v.isel(p=slice(*ends)) for ends in ((0, 20), (20, 21), (21, 60)))
+    parts = [gc.pad(gc.tanh(a), p=(0, 40)), gc.pad(gc.exp(b), p=(20, 39)), gc.pad(c / 3, p=(21, 0))]
+    joined = gc.concat([a * 2, gc.sin(b), c], "p") + gc.pad(
+        v.isel(p=slice(10, 30)) ** 2, p=(10, 30)
+    )
+    return [
+        parts[0] + parts[1] + parts[2],
+        joined,
+        joined.isel(p=slice(1, None)) * v.isel(p=slice(59)),
+    ]

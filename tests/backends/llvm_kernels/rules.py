@@ -18,6 +18,7 @@ from graphcore.backends.llvm_kernels import (
     machine,
     planning,
     rowwise,
+    seams,
     storing,
     thin,
 )
@@ -152,8 +153,12 @@ RULES: dict[str, Rule] = {
         {"reduced": Program(p.reduced, ("a b c",), p.TABLES, ("float64", "float32", "int64"))},
         on=[(columns, "IN_CACHE", 0)],
     ),
+    "loops of known sizes are cut at seams": Rule(
+        [(seams, "pieces", none)],
+        {"parameters": Program(p.in_pieces, ("row col",), [(1, 1), (2, 3)], BOTH)},
+    ),
     "the middle of a loop reads one part": Rule(
-        [(codegen, "middle", none)],
+        [(seams, "middle", none)],
         of_each(p.SEAMS, ("row col",), p.AROUND)
         | {"slopes": Program(p.with_slopes(p.all_around), ("row col",), p.AROUND)},
         others=of_each(p.SEAMLESS, ("row col",), p.AROUND),
