@@ -149,7 +149,7 @@ def calls_of(who: str, function: Any, given: Mapping[str, Any]) -> Callable[[], 
 
 
 def as_floats(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Arrays of which the squares can be added up, flat."""
+    """Results as flat arrays of numbers, whose squares are added up to compare them."""
     wide = {key: x if x.dtype.kind == "c" else x.astype(float) for key, x in arrays.items()}
     return {key: np.where(np.isfinite(x), x, 0).ravel() for key, x in wide.items()}
 

@@ -251,7 +251,7 @@ class Compiled(Questions, Generic[R]):
     def __call__(self, /, *args: Any, out: Any = None, **kwargs: Any) -> R:
         """The results for these arrays, by position or by name, in the form of the outputs.
 
-        `out` are arrays in that form, which the results are written into; they are what is
+        The results are written into the arrays `out`, which have that form, and these are
         returned. A program with an input of this name takes its value instead. A call that fails
         may have written into some.
         """

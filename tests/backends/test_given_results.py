@@ -70,12 +70,15 @@ def test_memory_of_any_order(where: Any, native: bool) -> None:
 
 
 def test_memory_that_arguments_share(native: bool) -> None:
-    f = gc.compile([ROW], ROW.cumsum("row").isel(row=slice(None, None, -1)), native=native)
-    wanted, whole = f(X), np.zeros((5, 3))
-    for given, out in ((slice(4), slice(4)), (slice(4), slice(1, 5)), (slice(1, 5), slice(4))):
-        whole[given] = X
-        f(whole[given], out=whole[out])
-        np.testing.assert_array_equal(whole[out], wanted)
+    reverse = slice(None, None, -1)
+    for y in (ROW.cumsum("row").isel(row=reverse), 2 * ROW - ROW.isel(row=reverse)):
+        f = gc.compile([ROW], y, native=native)
+        x, first, later = np.arange(120.0).reshape(40, 3), slice(40), slice(1, 41)
+        wanted, whole = f(x), np.zeros((41, 3))
+        for given, out in ((first, first), (first, later), (later, first)):
+            whole[given] = x
+            f(whole[given], out=whole[out])
+            np.testing.assert_array_equal(whole[out], wanted)
     apart = np.zeros((8, 3))
     two = gc.compile([ROW], [ROW, -ROW], native=native)
     two(X, out=[apart[::2], apart[1::2]])  # which lie between each other

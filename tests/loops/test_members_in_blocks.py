@@ -69,6 +69,15 @@ def test_both_modes_and_second_order_equal_a_loop_over_members() -> None:
             np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-13)
 
 
+def test_room_for_more_members_takes_no_steps() -> None:
+    """The last block has zeros behind its members, with which a loop would never end."""
+    y = gc.while_loop(lambda s: s < 10, lambda s: s + A, 0 * A)
+    f = gc.compile([A], y, native=True)
+    assert is_in_blocks(f)
+    a = np.linspace(1.0, 10.0, 300)
+    np.testing.assert_allclose(f(a), np.ceil(10 / a - 1e-12) * a, rtol=1e-12)
+
+
 class Counting(Interpreter):
     """Counts the elements that steps choose."""
 

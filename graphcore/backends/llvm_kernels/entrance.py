@@ -271,7 +271,7 @@ class CallableKernel:
         return words
 
     def new_results(self, words: Array) -> list[Array]:
-        """New arrays for the results of a call, some of which are large."""
+        """New arrays for the results of a call; large ones lie in memory that is reused."""
         axes, results = self.words[2], self.kernel.results
         sizes = iter(words[self.places.shapes + axes : self.places.unknowns].tolist())
         dtypes = self.dtypes[len(self.kernel.params) :]

@@ -36,13 +36,13 @@ LARGE_SHARE = 0.75
 
 Reading: TypeAlias = tuple[Node, int, Size]
 """A node, its axis that runs along the lanes, and the place on it that lane 0 reads."""
-Borders: TypeAlias = dict[Node, list[list["Part"]]]
+Borders: TypeAlias = dict[Node, list[list["Stretch"]]]
 """For each node with seams, and each place of it that lane 0 reads, its parts."""
 Body: TypeAlias = Callable[[Index, Value], Sequence[Value]]
 """Writes what a loop computes at an index, where a mask holds."""
 
 
-class Part(NamedTuple):
+class Stretch(NamedTuple):
     """The number of an operand, and the places of the loop where lanes read it."""
 
     number: int
@@ -149,7 +149,7 @@ def read_at(borders: Borders, place: int) -> dict[Node, int]:
     return found
 
 
-def number_at(parts: Iterable[Part], place: int) -> int:
+def number_at(parts: Iterable[Stretch], place: int) -> int:
     """The operand that is read at a place."""
     holds = [part for part in parts if evaluate(part.start, {}) <= place < evaluate(part.stop, {})]
     return holds[0].number if holds else ELSEWHERE
@@ -232,7 +232,7 @@ def followed(
         size = part.type.shape[axis]
         if start != 0 or size != node.type.shape[axis]:
             place = start - offset
-            found.setdefault(node, []).append([Part(INSIDE, place, place + size)])
+            found.setdefault(node, []).append([Stretch(INSIDE, place, place + size)])
         return [(part, axis, offset - start), *((x, axis, offset) for x in inputs[:-1])]
     if node.op is t.concat:
         if axis != attrs["axis"]:
@@ -240,7 +240,7 @@ def followed(
         sizes = [x.type.shape[axis] for x in inputs]
         starts = [sum(sizes[:k]) - offset for k in range(len(sizes))]
         numbers = [*chosen(sizes)]
-        parts = [Part(k, starts[k], starts[k] + sizes[k]) for k in numbers]
+        parts = [Stretch(k, starts[k], starts[k] + sizes[k]) for k in numbers]
         found.setdefault(node, []).append(parts)
         return [(inputs[k], axis, 0 - starts[k]) for k in numbers]
     unknown.add(node)

@@ -1,4 +1,4 @@
-"""The threads that share long loops: threads.ll, with what it asks of this process."""
+"""The threads that share long loops: the code of threads.ll, compiled for this process."""
 
 from __future__ import annotations
 

@@ -238,7 +238,7 @@ def updated(node: Apply, x: Value, y: Value, *operands: Value) -> Value:
 
 
 def with_batch(x: Tensor, others: Sequence[Any], picked: Sequence[str]) -> Tensor:
-    """`x` repeated along the dims of a batch that only what is put there has."""
+    """`x` repeated along the batch dims that only the values to be stored have."""
     extra = {
         dim: size
         for other in others

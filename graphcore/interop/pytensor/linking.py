@@ -25,7 +25,7 @@ QUERY = RewriteDatabaseQuery(
 
 
 class GraphcoreLinker(JITLinker):  # type: ignore[misc]  # PyTensor is typed where it is installed
-    """Runs a function of PyTensor as one program; what is random in it runs by PyTensor."""
+    """Runs a function of PyTensor as one program; its random variables are drawn by PyTensor."""
 
     required_rewrites = ("minimum_compile",)
     incompatible_rewrites = (

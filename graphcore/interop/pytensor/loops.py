@@ -37,7 +37,7 @@ def inlined(node: Apply, *operands: Value) -> Sequence[Value]:
 
 @rule("IfElse", "LazyIfElse")
 def branches(node: Apply, condition: Value, *operands: Value) -> Sequence[Value]:
-    """One of two groups of values, of which only that one is computed."""
+    """The values of one of two branches; those of the other are not computed."""
     n = len(node.outputs)
     if is_known(condition):
         return operands[:n] if np.asarray(condition).item() else operands[n:]
@@ -81,7 +81,7 @@ class Loop:
         return x.isel({self.time: slice(0, self.steps)})
 
     def start(self) -> dict[str, Any]:
-        """The first carry: what lies back, and the buffers that steps read and write."""
+        """The first carry: values of earlier steps, and the buffers that steps read and write."""
         return {
             "buffers": [x.rename({self.time: self.place}) for x in self.mit_mots],
             "pasts": [

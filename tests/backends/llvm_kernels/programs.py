@@ -411,10 +411,13 @@ def in_pieces(x: Tensor) -> list[Tensor]:
     """As gradients by a vector of several parameters: of known sizes, with parts that overlap."""
     v = gc.constant(np.linspace(0.1, 1.0, 60), "p") * x.max()
     a, b, c = (v.isel(p=slice(*ends)) for ends in ((0, 20), (20, 21), (21, 60)))
-    parts = [gc.pad(gc.tanh(a), p=(0, 40)), gc.pad(gc.exp(b), p=(20, 39)), gc.pad(c / 3, p=(21, 0))]
-    joined = gc.concat([a * 2, gc.sin(b), c], "p") + gc.pad(
-        v.isel(p=slice(10, 30)) ** 2, p=(10, 30)
-    )
+    parts = [
+        gc.pad(gc.tanh(a), p=(0, 40), constant_values=0),
+        gc.pad(gc.exp(b), p=(20, 39), constant_values=0),
+        gc.pad(c / 3, p=(21, 0), constant_values=0),
+    ]
+    square = gc.pad(v.isel(p=slice(10, 30)) ** 2, p=(10, 30), constant_values=0)
+    joined = gc.concat([a * 2, gc.sin(b), c], "p") + square
     return [
         parts[0] + parts[1] + parts[2],
         joined,
