@@ -1,0 +1,1 @@
+"""Programs on JAX: graphs, derivatives and loops included, are traced and compiled by XLA."""
