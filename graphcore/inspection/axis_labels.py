@@ -2,12 +2,13 @@
 
 Lowering leaves `labels` on the nodes it makes. Nodes that later passes make have none: their labels
 follow from those of their operands by the kind of the op's axes. An axis that is still unlabelled
-takes the label that it has in pointwise ops which use it.
+takes the label that it has in pointwise ops which use it. Params of bodies have the labels of what
+stands for them outside.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from graphcore.ir import Graph, Node
 from graphcore.ir.axes import How, Pointwise, values
@@ -16,11 +17,16 @@ from graphcore.ops import control
 Labels = tuple[str | None, ...]
 
 
-def infer(nodes: Iterable[Node]) -> dict[Node, list[Labels]]:
-    """Labels for the axes of each value of every node, None where unknown; inputs come first."""
+def infer(nodes: Iterable[Node], given: Mapping[Node, Labels] = {}) -> dict[Node, list[Labels]]:
+    """Labels for the axes of each value of every node, None where unknown; inputs come first.
+
+    `given` are labels of the params of a body.
+    """
     known: dict[Node, list[Labels]] = {}
     for node in nodes:
         known[node] = labels_of(node, known)
+        if node in given:
+            known[node] = [merge(known[node][0], given[node])]
     for node in reversed(known):
         if isinstance(node.op.axes, Pointwise):
             for x in node.inputs:
@@ -29,15 +35,26 @@ def infer(nodes: Iterable[Node]) -> dict[Node, list[Labels]]:
     return known
 
 
+def infer_inside(
+    graph: Graph, given: Mapping[Node, Labels] = {}
+) -> Iterator[tuple[Graph, dict[Node, list[Labels]]]]:
+    """A graph and the bodies that it computes, at any depth, each with the labels of its nodes."""
+    known = infer(graph.nodes(), given)
+    yield graph, known
+    for node in known:
+        for body in control.computed_bodies(node):
+            yield from infer_inside(body, labels_of_params(node, body, known))
+
+
 def labels_of(node: Node, known: Mapping[Node, list[Labels]]) -> list[Labels]:
     """The labels of each value of one node, given those of its operands."""
     types = values(node.type)
     own = [node.labels if type is node.type else type.dims for type in types]
     if all(labels is not None and None not in labels for labels in own):
         return [labels or () for labels in own]
+    if control.computed_bodies(node):
+        return of_bodies(node, known, own)
     given = [labels for x in node.inputs for labels in known[x]]
-    if held := control.computed_bodies(node):
-        return of_body(node, held[-1], given, own)
     found = []
     for type, labels, sources in zip(types, own, node.op.axes.sources(node), strict=True):
         inferred: list[Labels] = [labels or (None,) * type.ndim]
@@ -52,16 +69,53 @@ def labels_of(node: Node, known: Mapping[Node, list[Labels]]) -> list[Labels]:
     return found
 
 
-def of_body(
-    node: Node, body: Graph, given: Sequence[Labels], own: Sequence[Labels | None]
+def of_bodies(
+    node: Node, known: Mapping[Node, list[Labels]], own: Sequence[Labels | None]
 ) -> list[Labels]:
-    """The labels of each value that a body computes: steps are along the dim of its sequences."""
-    n, m = node.attrs.get("carries", len(own)), node.attrs.get("sequences", 0)
-    dim = next((labels[0] for labels in given[n : n + m] if labels[0]), None)
-    made = [y.labels or (None,) * y.type.ndim for y in body.outputs]
-    start = given if node.op in control.LOOPS else made
-    inferred = [*start[:n], *[(dim, *labels) for labels in made[n:]]]
-    return [merge(labels or other, other) for labels, other in zip(own, inferred, strict=True)]
+    """The labels of each value that bodies compute, given those of the node's operands.
+
+    A loop's carries are its operands, and its steps are along the dim of its sequences.
+    """
+    several = []
+    is_loop = node.op in control.LOOPS
+    held = control.computed_bodies(node)
+    for body in held[-1:] if is_loop else held:  # the condition of a loop computes none
+        inner = infer(body.nodes(), labels_of_params(node, body, known))
+        several.append([inner[y][0] for y in body.outputs])
+    if is_loop:
+        (made,), n = several, node.attrs["carries"]
+        dim = dim_of_steps(node, known)
+        made[n:] = [(dim, *labels) for labels in made[n:]]
+        several.insert(0, [*(known[x][0] for x in node.inputs[:n]), *made[n:]])
+    return [
+        merge(*inferred) if labels is None else merge(labels, *inferred)
+        for labels, *inferred in zip(own, *several, strict=True)
+    ]
+
+
+def labels_of_params(
+    node: Node, body: Graph, known: Mapping[Node, list[Labels]]
+) -> dict[Node, Labels]:
+    """The labels of the params of a body that `node` computes, given those of its operands."""
+    given = [*control.given_to_bodies(node, [known[x][0] for x in node.inputs])]
+    n, m = node.attrs.get("carries", 0), node.attrs.get("sequences", 0)
+    given[n : n + m] = [labels[1:] for labels in given[n : n + m]]
+    return dict(zip(body.params, given, strict=True))
+
+
+def dim_of_steps(node: Node, known: Mapping[Node, list[Labels]]) -> str | None:
+    """The label of the axis along which a loop takes its steps."""
+    n, m = node.attrs["carries"], node.attrs.get("sequences", 0)
+    return next((dim for x in node.inputs[n : n + m] if (dim := known[x][0][0])), None)
+
+
+def places_of(labels: Labels, places: Mapping[str, str]) -> tuple[str | None, ...]:
+    """The axis of a mesh for each axis of a value, given that of each dim; each is used once."""
+    found: list[str | None] = []
+    for label in labels:
+        place = None if label is None else places.get(label)
+        found.append(None if place in found else place)
+    return tuple(found)
 
 
 def merge(*operands: Labels) -> Labels:

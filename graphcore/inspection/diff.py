@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from graphcore.ir import Graph, Node, toposort
 from graphcore.ir.provenance import described_by
 
-from .printer import align_columns, below, describe, legend, return_line
+from .printer import Look, align_columns, below, describe, legend, return_line
 from .text import DIM, GREEN, RED, fold, in_full, paint
 from .view import View, input_names
 
@@ -45,7 +45,7 @@ def diff_lines(before: Graph, after: Graph, color: bool) -> list[str]:
             line, first = next(text)
             sign = signs[line.node]
             changed = sign != " "
-            rest = below(line.node, view, color=False, limit=200, note=None) if changed else []
+            rest = below(line.node, view, Look(view.sizes)) if changed else []
             result += [paint(f"{sign} {part}", STYLE[sign], color) for part in [first, *rest]]
         end = group.stop
     result += gap_line(len(view.lines) - end, color)

@@ -38,7 +38,7 @@ from .network import cost_of
 from .op_text import call
 from .printer import legend, return_line
 from .text import one_line
-from .view import View, bodies, input_names
+from .view import Body, bodies
 from .why import Explained
 
 LONGEST = 1000
@@ -84,7 +84,7 @@ class Data:
     def stage(self, name: str, graph: Graph) -> dict[str, Any]:
         """The lines of a stage."""
         sizes: dict[Size, str] = {}
-        lines = self.print_lines(graph, {}, sizes, 0, 1)
+        lines = self.print_lines(Body("", graph), sizes, 0, 1)
         for line in legend(sizes):
             long, _, size = line.partition(" = ")
             lines.append([long, f"= {one_line(size, LONGEST)}", -1, 0, 0, 0])
@@ -92,28 +92,22 @@ class Data:
         return {"name": name, "nodes": len(graph), "total": total, "lines": lines}
 
     def print_lines(
-        self,
-        graph: Graph,
-        names: Mapping[Node, str],
-        sizes: dict[Size, str],
-        depth: int,
-        times: int,
+        self, body: Body, sizes: dict[Size, str], depth: int, times: int
     ) -> list[list[Any]]:
         """The lines of a graph and, after that of each node, those of its bodies."""
-        nodes = list(graph.nodes())
-        view = View(nodes, input_names(nodes, names), set(graph.outputs), sizes)
+        view = body.view(sizes)
         lines = []
         for node in view.lines:
             held = []
-            for heading, body, own in bodies(node, view):
-                held.append(["", f"{heading}:", -1, depth + 1, 0, 0])
+            for inner in bodies(node, view):
+                held.append(["", f"{inner.heading}:", -1, depth + 1, 0, 0])
                 again = times * repetitions(node)
-                held += self.print_lines(body, own, sizes, depth + 1, again)
+                held += self.print_lines(inner, sizes, depth + 1, again)
             text = one_line(f": {view.type(node)} = {call(node, view)}", LONGEST)
             shown = one_line(view.name(node), LONGEST)
             lines.append([shown, text, self.numbers[node], depth, len(held), times])
             lines += held
-        lines.append(["", one_line(return_line(graph, view), LONGEST), -1, depth, 0, 0])
+        lines.append(["", one_line(return_line(body.graph, view), LONGEST), -1, depth, 0, 0])
         return lines
 
     # ---- nodes

@@ -9,7 +9,7 @@ from graphcore.ir.provenance import described_by, thread_state
 
 from .op_text import call
 from .text import one_line
-from .view import View, bodies, input_names, stands_inline
+from .view import Body, View, bodies, stands_inline
 
 
 class PrintedNode(NamedTuple):
@@ -36,16 +36,15 @@ class PrintedNodes:
         self.named: dict[str, PrintedNode] = {}
         self.of: dict[Node, PrintedNode] = {}
         with described_by(graph.trace or thread_state.trace):
-            self.enter(graph, {}, "")
+            self.enter(Body("", graph), "")
 
-    def enter(self, graph: Graph, names: dict[Node, str], way: str) -> None:
+    def enter(self, body: Body, way: str) -> None:
         """Enter the nodes of a graph, whose own names come after `way`."""
-        nodes = list(graph.nodes())
-        view = View(nodes, input_names(nodes, names), set(graph.outputs), {})
-        for node in nodes:
+        view = body.view({})
+        for node in body.graph.nodes():
             printed = PrintedNode(f"{way}{one_line(view.name(node))}", node, view)
             if not stands_inline(node) or node.inputs or node in view.numbers:
                 self.named.setdefault(printed.name, printed)
             self.of.setdefault(node, printed)
-            for heading, held, own in bodies(node, view):
-                self.enter(held, own, f"{printed.name} {heading.partition(',')[0]} ")
+            for held in bodies(node, view):
+                self.enter(held, f"{printed.name} {held.heading.partition(',')[0]} ")

@@ -11,7 +11,7 @@ from graphcore.ir.provenance import described_by, thread_state
 
 from .op_text import call
 from .text import BOLD, DIM, fold, in_full, one_line, paint
-from .view import View, bodies, input_names
+from .view import Body, View, bodies
 
 WIDEST = (32, 44, 64, 24)
 BODIES = 10
@@ -19,6 +19,16 @@ BODIES = 10
 LONGEST = 400
 """The longest size that is written out."""
 Note = Callable[[Node], str]
+
+
+class Look(NamedTuple):
+    """How graphs are printed: see `format_graph`; `sizes` are the names of sizes too long."""
+
+    sizes: dict[Size, str]
+    color: bool = False
+    limit: int | None = 200
+    note: Note | None = None
+    places: Mapping[str, str] = {}
 
 
 class Line(NamedTuple):
@@ -39,46 +49,39 @@ def format_graph(
     limit: int | None = 200,
     width: int | None = None,
     note: Note | None = None,
+    places: Mapping[str, str] = {},
 ) -> str:
     """The nodes of a graph as aligned, typed lines.
 
     With `color` they have ANSI colours. Of a graph with more than `limit` lines, only the first and
     last are shown; None shows all of them, and all operands of each. Lines are cut after `width`
-    characters. `note` is the text of a further column for a node.
+    characters. `note` is the text of a further column for a node. `places` are the axes of a mesh
+    along which dims lie.
     """
-    sizes: dict[Size, str] = {}
+    look = Look({}, color, limit, note, places)
     with described_by(graph.trace or thread_state.trace), in_full(limit is None):
-        blocks = graph_lines(graph, {}, sizes, color=color, limit=limit, note=note)
+        blocks = graph_lines(Body("", graph), look)
         lines = [line for block in blocks for line in block.split("\n")]
         most = None if limit is None else BODIES * max(limit, 1)
-        return "\n".join([*fold(lines, most, width), *legend(sizes, limit, width)])
+        return "\n".join([*fold(lines, most, width), *legend(look.sizes, limit, width)])
 
 
-def graph_lines(
-    graph: Graph,
-    names: Mapping[Node, str],
-    sizes: dict[Size, str],
-    *,
-    color: bool,
-    limit: int | None,
-    note: Note | None,
-) -> list[str]:
-    """The lines of a graph, where `names` are other names for some inputs; `sizes` as in `View`."""
-    nodes = list(graph.nodes())
-    view = View(nodes, input_names(nodes, names), set(graph.outputs), sizes)
+def graph_lines(body: Body, look: Look) -> list[str]:
+    """The lines of a graph or a body."""
+    view, limit, color = body.view(look.sizes, look.places), look.limit, look.color
     head, middle, tail = view.lines, [], []
     if limit is not None and len(head) > limit:
         last = len(head) - limit // 2
         first = limit - limit // 2
         head, middle, tail = head[:first], head[first:last], head[last:]
-    lines = describe([*head, *tail], view, note)
+    lines = describe([*head, *tail], view, look.note)
     text = align_columns(lines, color=color)
     for at, line in enumerate(lines):
-        held = below(line.node, view, color=color, limit=limit, note=note)
+        held = below(line.node, view, look)
         text[at] = "\n".join([text[at], *held])
     if middle:
         text.insert(len(head), paint(f"... {summary(middle)} ...", DIM, color))
-    return [*text, return_line(graph, view)]
+    return [*text, return_line(body.graph, view)]
 
 
 def legend(
@@ -131,14 +134,12 @@ def column_width(column: Iterable[str], widest: int) -> int:
     return max((len(text) for text in column if len(text) <= widest), default=0)
 
 
-def below(
-    node: Node, view: View, *, color: bool, limit: int | None, note: Note | None
-) -> list[str]:
+def below(node: Node, view: View, look: Look) -> list[str]:
     """The bodies of a node, indented."""
     lines = []
-    for heading, graph, names in bodies(node, view):
-        body = graph_lines(graph, names, view.sizes, color=color, limit=limit, note=note)
-        lines += [f"    {heading}:", *(f"        {line}" for line in "\n".join(body).split("\n"))]
+    for body in bodies(node, view):
+        text = "\n".join(graph_lines(body, look)).split("\n")
+        lines += [f"    {body.heading}:", *(f"        {line}" for line in text)]
     return lines
 
 

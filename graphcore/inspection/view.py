@@ -11,7 +11,7 @@ from graphcore.ir.types import spell_tensor
 from graphcore.ops import control, leaf
 from graphcore.ops.control import LOOPS, Loop
 
-from .axis_labels import Labels, infer
+from .axis_labels import Labels, infer, labels_of_params, places_of
 from .text import few, show_literal, show_name
 
 MOST_TYPES = 2
@@ -23,10 +23,11 @@ class View:
 
     `nodes` are all of them in the order of their lines, inputs first; `inputs` is how each input is
     called. `outputs` have a line even if they are numbers. `sizes` are the names of sizes too long
-    for a line, to which this view adds its own.
+    for a line, to which this view adds its own. `labels` are those of params of a body, `places`
+    the axes of a mesh along which dims lie.
     """
 
-    __slots__ = ("inputs", "items", "labels", "lines", "numbers", "shared", "sizes")
+    __slots__ = ("inputs", "items", "labels", "lines", "numbers", "places", "shared", "sizes")
 
     def __init__(
         self,
@@ -34,10 +35,12 @@ class View:
         inputs: Mapping[Node, str],
         outputs: Collection[Node],
         sizes: dict[Size, str],
+        labels: Mapping[Node, Labels] = {},
+        places: Mapping[str, str] = {},
     ) -> None:
         every = list(nodes)
-        self.inputs, self.sizes = inputs, sizes
-        self.items = infer(every)
+        self.inputs, self.sizes, self.places = inputs, sizes, places
+        self.items = infer(every, labels)
         self.labels: dict[Node, Labels] = {
             node: labels[0] for node, labels in self.items.items() if labels
         }
@@ -61,9 +64,14 @@ class View:
     def type(self, node: Node) -> str:
         """The type, with the labels of its axes."""
         if isinstance(node.type, TensorType):
-            return spell_tensor(node.type, self.labels[node], self.size)
+            return self.tensor(node.type, self.labels[node])
         items = zip(node.type.items, self.items[node], strict=True)
-        return f"({few((spell_tensor(*item, self.size) for item in items), MOST_TYPES)})"
+        return f"({few((self.tensor(*item) for item in items), MOST_TYPES)})"
+
+    def tensor(self, type: TensorType, labels: Labels) -> str:
+        """The type of a tensor with such labels."""
+        places = places_of(labels, self.places) if self.places else ()
+        return spell_tensor(type, labels, self.size, places)
 
     def size(self, size: Size) -> str:
         """A size, or the name that stands for a long one."""
@@ -92,11 +100,18 @@ def input_names(nodes: Iterable[Node], given: Mapping[Node, str] = {}) -> dict[N
 
 
 class Body(NamedTuple):
-    """A body under its heading, and the names of params for captured values."""
+    """A body under its heading: the names of params for captured values, and labels of params."""
 
     heading: str
     graph: Graph
-    names: dict[Node, str]
+    names: Mapping[Node, str] = {}
+    labels: Mapping[Node, Labels] = {}
+
+    def view(self, sizes: dict[Size, str], places: Mapping[str, str] = {}) -> View:
+        """The names and lines of its nodes."""
+        nodes = list(self.graph.nodes())
+        names = input_names(nodes, self.names)
+        return View(nodes, names, set(self.graph.outputs), sizes, self.labels, places)
 
 
 def bodies(node: Node, view: View) -> list[Body]:
@@ -105,6 +120,7 @@ def bodies(node: Node, view: View) -> list[Body]:
     The params stand for the node's operands in order; carries and sequences keep their own names.
     """
     operands = control.given_to_bodies(node, node.inputs)
+    computed = control.computed_bodies(node)
     own = 0
     if node.op in LOOPS:
         own = len(operands) - len(Loop.of(node).captured)
@@ -117,7 +133,10 @@ def bodies(node: Node, view: View) -> list[Body]:
         for heading, graph in held.items():
             if isinstance(graph, Graph):
                 pairs = zip(graph.params[own:], operands[own:], strict=False)
-                found.append(Body(heading, graph, {p: outer(view.name(x)) for p, x in pairs}))
+                names = {param: outer(view.name(x)) for param, x in pairs}
+                inside = graph in computed
+                labels = labels_of_params(node, graph, view.items) if inside else {}
+                found.append(Body(heading, graph, names, labels))
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -134,20 +134,24 @@ def show_tensor(type: TensorType, labels: tuple[str | None, ...] | None) -> str:
 
 
 def spell_tensor(
-    type: TensorType, labels: tuple[str | None, ...] | None, spell: Callable[[Size], str]
+    type: TensorType,
+    labels: tuple[str | None, ...] | None,
+    spell: Callable[[Size], str],
+    places: Sequence[str | None] = (),
 ) -> str:
-    """The same, sizes spelled by `spell`; an unknown named like its dim is not repeated."""
-    axes = labels or (None,) * len(type.shape)
-    sizes = map(spell, type.shape)
-    shown = [
-        size if dim is None else show_axis(dim, size) for dim, size in zip(axes, sizes, strict=True)
-    ]
+    """The same, sizes spelled by `spell`; an unknown named like its dim is not repeated.
+
+    `places` are the axes of a mesh along which the axes lie: `f64[batch@data, class=3]`.
+    """
+    none = (None,) * len(type.shape)
+    axes = zip(labels or none, map(spell, type.shape), places or none, strict=True)
+    shown = [size if dim is None else show_axis(dim, size, place) for dim, size, place in axes]
     return f"{show_dtype(type.dtype)}[{', '.join(shown)}]"
 
 
-def show_axis(dim: str, size: str) -> str:
-    """`class=3`, or the dim alone where its size bears its name."""
-    shown = show_dim(dim)
+def show_axis(dim: str, size: str, place: str | None = None) -> str:
+    """`class=3`, or the dim alone where its size bears its name; `class@model=3` on a mesh."""
+    shown = show_dim(dim) if place is None else f"{show_dim(dim)}@{show_dim(place)}"
     return shown if size == show_unknown(dim) else f"{shown}={size}"
 
 
