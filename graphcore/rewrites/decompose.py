@@ -293,10 +293,17 @@ DECOMPOSE: dict[Op, Rule] = {
     linalg.expm: decompose_expm,
 }
 
-decomposition = RuleSet()
-for _op, _rule in DECOMPOSE.items():
-    decomposition.add(_rule, [_op], [])
-decomposition.add(overlap_in_blocks, [tensor.overlap_add], [])
-decomposition.add(
-    product_of_no_places, [elementwise.where], [tensor.matmul, tensor.reshape, tensor.transpose]
-)
+
+def decomposition_without(whole: frozenset[Op]) -> RuleSet:
+    """The rules by which ops are taken apart, but for those that stay whole."""
+    rules = RuleSet()
+    for op, rule in DECOMPOSE.items():
+        if op not in whole:
+            rules.add(rule, [op], [])
+    rules.add(overlap_in_blocks, [tensor.overlap_add], [])
+    products = [tensor.matmul, tensor.reshape, tensor.transpose]
+    rules.add(product_of_no_places, [elementwise.where], products)
+    return rules
+
+
+decomposition = decomposition_without(frozenset())

@@ -27,7 +27,7 @@ from .accumulate import add_scattered
 from .axis_order import align_axes
 from .commuted import share_commuted
 from .contraction import contraction
-from .decompose import DECOMPOSE, decomposition
+from .decompose import DECOMPOSE, decomposition_without
 from .engine import Rules, RuleSet, own_refusal, simplify
 from .expand import expand_derivatives, mark_sources
 from .logarithms import logarithms
@@ -167,14 +167,18 @@ simplified = Pass("simplified", simplify_by(), PLAIN)
 tidied = Pass("tidied", rewrite_by(tidy), EXPANDED)
 loops_pruned = Pass("loops pruned", prune_loops, EXPANDED)
 gathered = Pass("contractions gathered", rewrite_by(tidy, contraction), EXPANDED)
-decomposed = Pass("decomposed", rewrite_by(decomposition, tidy), DECOMPOSED)
 
 Passes = list[Pass | Repeat]
 
 
 @cache
-def shared_passes(costs: TargetCosts) -> Passes:
-    """The passes that targets share, before those of their own, for a target with these costs."""
+def shared_passes(costs: TargetCosts, whole: frozenset[Op] = frozenset()) -> Passes:
+    """The passes that targets share, before those of their own, for a target with these costs.
+
+    Ops in `whole` are not decomposed, as the target computes them at once.
+    """
+    given = Contract(*EXPANDED.allowed, but=DECOMPOSED.but - whole) if whole else DECOMPOSED
+    decomposed = Pass("decomposed", rewrite_by(decomposition_without(whole), tidy), given)
     moved_out = Pass("moved out of loops", by_costs(hoist, costs), EXPANDED)
     # Contractions take in their views, then become matrix products; views meet views again. That
     # may show further contractions; programs need up to 4 rounds.
@@ -201,11 +205,11 @@ def shared_passes(costs: TargetCosts) -> Passes:
         moved_out,
         loops_pruned,
         products,
-        Pass("factors shared", by_costs(share_factors, costs), DECOMPOSED),
+        Pass("factors shared", by_costs(share_factors, costs), given),
         # An element is added at its place: a loop whose carry is updated walks no zeros.
-        Pass("scattered added", add_scattered, DECOMPOSED),
-        Pass("axes aligned", align_axes, DECOMPOSED),
-        Pass("optimized", in_turn(share_commuted, tidied.change), DECOMPOSED),
+        Pass("scattered added", add_scattered, given),
+        Pass("axes aligned", align_axes, given),
+        Pass("optimized", in_turn(share_commuted, tidied.change), given),
     ]
 
 
