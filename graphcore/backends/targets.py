@@ -6,12 +6,15 @@ so equal calls give equal bits, from the first to the last.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from importlib.util import find_spec
+
 from graphcore.analysis.cost import TargetCosts
 from graphcore.ir import Graph, Node, Trait
 from graphcore.ir.axes import Along, Matrices
 from graphcore.ir.graph import bodies_of
 from graphcore.ops import leaf, tensor
-from graphcore.rewrites.pipeline import Passes
+from graphcore.rewrites.pipeline import Passes, shared_passes
 
 from .boundary import Boundary
 from .target import Program, Target
@@ -84,6 +87,46 @@ class MachineCode(Target):
         return next(filter(computes, found), None)
 
 
+class XLA(Target):
+    """Programs that JAX traces and XLA compiles, for each set of sizes; JAX is an extra.
+
+    Parameters
+    ----------
+    on_device
+        Whether results are arrays of JAX.
+    """
+
+    name, runs = "jax", "XLA"
+
+    def __init__(self, on_device: bool = False) -> None:
+        self.on_device = on_device
+
+    @property
+    def shared(self) -> Passes:
+        """The passes of all targets, but contractions stay whole."""
+        from .jax_backend.passes import WHOLE
+
+        return shared_passes(self.costs, WHOLE)
+
+    def unavailable(self) -> str | None:
+        """That JAX is not installed."""
+        if find_spec("jax") is None:
+            return "JAX is not installed: pip install 'graphcore[jax]'"
+        return None
+
+    def lacks(self, graph: Graph) -> Iterator[tuple[Node, str]]:
+        """The nodes without an entry, and those along axes whose sizes a loop finds."""
+        from .jax_backend.lacks import lacks
+
+        return lacks(graph)
+
+    def build(self, graph: Graph, boundary: Boundary) -> Program:
+        """A program of JAX."""
+        from .jax_backend.running import XLAProgram
+
+        return XLAProgram(graph, boundary, self.on_device)
+
+
 def is_as_quick(node: Node) -> bool:
     """Whether NumPy calls are as quick as kernels for a node by itself."""
     kind = node.op.axes
@@ -101,8 +144,8 @@ COPIES = {
     *(tensor.pack, tensor.embed, tensor.overwrite, tensor.concat, tensor.gather),
 }
 
-NUMPY, NATIVE = NumPyCalls(), MachineCode()
-TARGETS: dict[str, Target] = {target.name: target for target in (NUMPY, NATIVE)}
+NUMPY, NATIVE, JAX = NumPyCalls(), MachineCode(), XLA()
+TARGETS: dict[str, Target] = {target.name: target for target in (NUMPY, NATIVE, JAX)}
 
 
 def target_by_rule(graph: Graph) -> tuple[Target, str]:

@@ -1,0 +1,142 @@
+"""A graph as a function that JAX traces: each node by its entry in the table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from graphcore.backends.errors import indexed_tensor
+from graphcore.ir import Graph, Node, Size, TensorType
+from graphcore.ir.errors import DefectError
+from graphcore.ir.types import TupleType
+from graphcore.ops import leaf
+from graphcore.schedule.order import in_order
+
+from .entries import Value
+from .failures import Failures, MatrixError, Site, first_outside, first_true
+from .padding import masked, valid
+from .sizes import Sizes
+from .table import TABLE
+
+
+class Emitter:
+    """One tracing of a graph, for known sizes: what entries of the table are given.
+
+    Parameters
+    ----------
+    sizes
+        The sizes of the call.
+    failures
+        The record of the call.
+    constants
+        The values of large constants, which are operands of the program.
+    meshed
+        Whether the program runs on a mesh.
+    """
+
+    def __init__(
+        self,
+        sizes: Sizes,
+        failures: Failures,
+        constants: Mapping[Node, Value],
+        meshed: bool = False,
+    ) -> None:
+        self.found, self.failures = sizes, failures
+        self.constants, self.meshed = constants, meshed
+
+    # ---- sizes
+
+    def size(self, size: Size) -> int:
+        """The size of an axis in memory, as a number."""
+        return self.found.in_memory(size)
+
+    def sizes(self, shape: Sequence[Size]) -> tuple[int, ...]:
+        """Several sizes, in numbers."""
+        return tuple(map(self.found.in_memory, shape))
+
+    def shape(self, type: TensorType) -> tuple[int, ...]:
+        """The shape of a value, in numbers."""
+        return self.sizes(type.shape)
+
+    # ---- failures
+
+    def note(self, node: Node, flag: Value, site: Site, first: Any = 0, second: Any = 0) -> None:
+        """Let the call fail at a site where a flag holds, unless the node checks nothing."""
+        if node.attrs.get("check", True):
+            self.failures.note(flag, site, first, second)
+
+    def site(self, node: Node, reason: str = "", kind: type[Exception] = ValueError) -> Site:
+        """A site in the loops that are traced now; "{}" in the reason stands for a number."""
+        words = lambda first, second: reason.replace("{}", str(first))
+        return Site(node, tuple(self.failures.loops), words, kind)
+
+    def fail_where(self, node: Node, flag: Value, reason: str, number: Value = 0) -> None:
+        """Let the call fail in a node where a flag holds; `number` stands for {} in the reason."""
+        self.note(node, flag, self.site(node, reason), number)
+
+    def fail_outside(self, node: Node, axis: int, positions: Value, size: Value) -> None:
+        """Let the call fail where a position lies outside of an axis."""
+        axes = node.attrs["axes"]
+        type = node.inputs[axes.index(axis) - len(axes)].type
+        count = self.found.count(indexed_tensor(node).type.shape[axis])
+        there = valid(self, positions.shape, type)
+        if there is not None:
+            positions = jnp.where(there, positions, jnp.zeros_like(positions))
+            count = jnp.where(jnp.any(there), count, 1)
+        if positions.size:
+            wrong, at = first_outside(positions, count)
+            self.note(node, wrong, self.site(node)._replace(axis=axis), at, count)
+
+    def fail_in_batch(self, node: Node, failed: Value, reason: str) -> None:
+        """Let the call fail where a matrix of a batch has no result, by the first of these."""
+        if failed.size:
+            there = valid(self, failed.shape, node.inputs[0].type)
+            which, _ = first_true(failed if there is None else failed & there)
+            site = self.site(node, reason, MatrixError)._replace(batch=failed.shape)
+            self.note(node, which < failed.size, site, which)
+
+    # ---- graphs
+
+    def graph(self, graph: Graph, given: Sequence[Value]) -> list[Value]:
+        """The outputs of a graph for the values of its params."""
+        known: dict[Node, Value] = dict(zip(graph.params, given, strict=True))
+        for node in in_order(graph.nodes()):
+            if node not in known:
+                known[node] = self.node(node, [known[x] for x in node.inputs])
+        return [known[y] for y in graph.outputs]
+
+    def body(self, graph: Graph, given: Sequence[Value]) -> list[Value]:
+        """The outputs of a body: the counts that are found there are known there alone."""
+        before = dict(self.found.counts)
+        made = self.graph(graph, given)
+        self.found.counts = before
+        return made
+
+    def node(self, node: Node, xs: list[Value]) -> Value:
+        """The value of a node from those of its operands."""
+        if node.op is leaf.project:
+            return xs[0][node.attrs["index"]]
+        if node.op is leaf.tuple_:
+            return tuple(xs)
+        if node in self.constants:
+            return self.constants[node]
+        with jax.named_scope(scope(node)):
+            made = TABLE[node.op](self, node, *masked(self, node, xs))
+        if isinstance(node.type, TupleType):
+            return tuple(self.fitting(node, *pair) for pair in zip(made, node.type.items))
+        return self.fitting(node, made, node.type)
+
+    def fitting(self, node: Node, value: Value, type: TensorType) -> Value:
+        """A value that an entry has made, in its dtype and of its shape."""
+        if value.shape != (shape := self.shape(type)):
+            reason = f"{node.said} at {node.origin} has the shape {value.shape}, not {shape}"
+            raise DefectError(f"jax: {reason}\n  cure: please report it, with the program")
+        return value if value.dtype == type.dtype else value.astype(type.dtype)
+
+
+def scope(node: Node) -> str:
+    """What XLA calls the computation of a node: its name and the user's line."""
+    return f"{node.said} at {node.origin}".replace("/", "|")

@@ -1,0 +1,255 @@
+"""Programs on JAX: one program of XLA for each set of sizes, and one record read after a call."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from graphcore.backends import result_memory
+from graphcore.backends.boundary import Boundary
+from graphcore.backends.errors import reword
+from graphcore.backends.failing import SizeError
+from graphcore.backends.target import Program, Values
+from graphcore.ir import Array, Graph, Node
+from graphcore.ir.help_text import fields
+from graphcore.ir.provenance import described_by
+from graphcore.ir.sizes import evaluate, unknowns
+from graphcore.ops import control, leaf
+from graphcore.schedule.order import in_order
+
+from .emit import Emitter
+from .failures import SITE, Failures, can_fail, depth_of
+from .sizes import Sizes
+
+ROOM = 64
+"""The steps of a recorded `while_loop` that there is room for at first."""
+LARGE = 2**20
+"""Constants of so many bytes are operands of XLA's program, not parts of its text."""
+
+
+@fields
+class Compilation(NamedTuple):
+    """A program that XLA compiled: its unknown sizes, and the seconds until its first results."""
+
+    sizes: Mapping[str, int]
+    seconds: float
+
+
+class Traced:
+    """A graph as a function that XLA compiles for each set of sizes.
+
+    Parameters
+    ----------
+    graph
+        What it computes.
+    names
+        The sizes that are numbers when it is compiled.
+    """
+
+    def __init__(self, graph: Graph, names: Sequence[str]) -> None:
+        self.graph, self.names = graph, tuple(names)
+        nodes = [*graph.every_node()]
+        trips = [x.attrs["trips"] for x in nodes if x.op is control.while_loop]
+        self.counted = [*dict.fromkeys(name for x in trips if x is not None for name in x.unknowns)]
+        self.large = [*dict.fromkeys(filter(is_large, nodes))]
+        self.depth, self.reads = depth_of(graph), can_fail(graph)
+        self.rooms: dict[tuple[int, ...], tuple[int, ...]] = {}
+        self.failures: dict[Any, Failures] = {}
+        self.compilations: list[Compilation] = []
+        self.jitted = self.jit(self.trace)
+        self.constants: list[Any] | None = None
+
+    def jit(self, function: Callable[..., Any]) -> Any:
+        """The function as XLA compiles it."""
+        return jax.jit(function, static_argnums=(2, 3))
+
+    def trace(
+        self,
+        arrays: Sequence[Any],
+        constants: Sequence[Any],
+        sizes: tuple[int, ...],
+        rooms: tuple[int, ...],
+    ) -> tuple[list[Any], Any]:
+        """What XLA compiles: the results and the record of a call."""
+        known = Sizes(self.known(sizes), dict(zip(self.counted, rooms, strict=True)))
+        failures = Failures(self.depth, self.counted)
+        emitter = Emitter(known, failures, dict(zip(self.large, constants, strict=True)))
+        with described_by(self.graph.trace):
+            results = emitter.graph(self.graph, arrays)
+        self.failures[sizes, rooms] = failures
+        return results, failures.record if self.reads else None
+
+    def known(self, sizes: tuple[int, ...]) -> dict[str, int]:
+        """Sizes by name."""
+        return dict(zip(self.names, sizes, strict=True))
+
+    def __call__(self, arrays: Sequence[Any], sizes: tuple[int, ...]) -> list[Any]:
+        """The results for checked arrays and numbers; an error in the user's words if it fails.
+
+        If a `while_loop` has more steps than there is room for, all is computed again with room for
+        the next power of two.
+        """
+        if self.constants is None:
+            self.constants = [jax.device_put(x.attrs["value"].array) for x in self.large]
+        rooms = self.rooms.get(sizes) or (ROOM,) * len(self.counted)
+        while True:
+            results, record = self.run(arrays, sizes, rooms)
+            if record is None:
+                return results
+            found, failures = np.asarray(record).tolist(), self.failures[sizes, rooms]
+            counts = [failures.count(found, name) for name in self.counted]
+            if all(count <= room for count, room in zip(counts, rooms, strict=True)):
+                break
+            pairs = zip(counts, rooms, strict=True)
+            rooms = tuple(max(room, 1 << (count - 1).bit_length()) for count, room in pairs)
+            self.rooms[sizes] = rooms
+        if found[SITE]:
+            with described_by(self.graph.trace):
+                raise failures.sites[found[SITE] - 1].error(found)
+        return results
+
+    def run(
+        self, arrays: Sequence[Any], sizes: tuple[int, ...], rooms: tuple[int, ...]
+    ) -> tuple[list[Any], Any]:
+        """The results and the record; compiled where these sizes are new."""
+        new = (sizes, rooms) not in self.failures
+        start = time.perf_counter()
+        try:
+            made: tuple[list[Any], Any] = self.jitted(arrays, self.constants, sizes, rooms)
+        except jax.errors.JaxRuntimeError as error:
+            if "RESOURCE_EXHAUSTED" not in str(error):
+                raise
+            raise reword(
+                MemoryError(str(error)), None, "the memory of the device is full"
+            ) from error
+        if new:
+            counts = dict(zip(self.counted, rooms, strict=True))
+            seconds = time.perf_counter() - start
+            self.compilations.append(Compilation({**self.known(sizes), **counts}, seconds))
+        return made
+
+
+class Finder(NamedTuple):
+    """What finds a size while a program runs: its value, and what ops need once it is known."""
+
+    name: str
+    node: Node
+    traced: Traced
+
+
+class XLAProgram(Program):
+    """A graph that runs on JAX.
+
+    Parameters
+    ----------
+    graph
+        The graph of the last pass.
+    boundary
+        Checks arguments.
+    on_device
+        Whether results are arrays of JAX, where they lie.
+    """
+
+    def __init__(self, graph: Graph, boundary: Boundary, on_device: bool = False) -> None:
+        super().__init__(graph, boundary)
+        self.on_device = on_device
+        names = [*boundary.unknowns]
+        self.finders: list[Finder] = []
+        for node in in_order(graph.nodes()):
+            if node.op is leaf.as_size:
+                (name,) = node.attrs["size"].unknowns
+                if name not in names:
+                    inner = Graph(graph.params, node.inputs, graph.trace)
+                    self.finders.append(Finder(name, node, Traced(inner, names)))
+                    names.append(name)
+        self.needs = [
+            need for x in graph.nodes() if x.op is leaf.after for need in x.attrs["needs"]
+        ]
+        self.traced = Traced(graph, names)
+
+    @property
+    def compilations(self) -> list[Compilation]:
+        """The programs that XLA has compiled, those that find sizes first."""
+        parts = [*[x.traced for x in self.finders], self.traced]
+        return [each for part in parts for each in part.compilations]
+
+    def make(self) -> Values:
+        """The function of a call's arguments."""
+
+        def call(*args: Any) -> list[Array]:
+            arrays, sizes = self.bind(args)
+            with jax.enable_x64(True):  # of this thread, and only for the call
+                for finder in self.finders:
+                    sizes = (*sizes, self.size(finder, arrays, sizes))
+                results = self.traced(arrays, sizes)
+            return results if self.on_device else [*map(own_array, results)]
+
+        return call
+
+    def bind(self, args: Sequence[Any]) -> tuple[list[Any], tuple[int, ...]]:
+        """Arguments and unknown sizes, checked; arrays of JAX stay where they are."""
+        if not any(isinstance(x, jax.Array) for x in args):
+            return self.boundary.bind(args)
+        on_device = [is_on_device(x) for x in args]
+        seen = [stand_in(x) if stays else x for x, stays in zip(args, on_device, strict=True)]
+        arrays, sizes = self.boundary.bind(seen)
+        for at, (x, stays) in enumerate(zip(args, on_device, strict=True)):
+            if stays:
+                dtype = self.boundary.params[at].dtype
+                with jax.enable_x64(True):
+                    arrays[at] = x if x.dtype == dtype else x.astype(dtype)
+        return arrays, sizes
+
+    def size(self, finder: Finder, arrays: Sequence[Any], sizes: tuple[int, ...]) -> int:
+        """A size that the program computes, once it fits what ops need."""
+        (value,) = finder.traced(arrays, sizes)
+        size = int(value)
+        with described_by(self.graph.trace):
+            if size < 0:
+                error = SizeError(f"a computed size is {size}, but sizes are 0 or more")
+                raise reword(error, finder.node)
+            known = finder.traced.known(sizes) | {finder.name: size}
+            for said, left, relation, right in self.needs:
+                of = unknowns(left) | unknowns(right)
+                if finder.name in of and of <= known.keys():
+                    a, b = evaluate(left, known), evaluate(right, known)
+                    if not RELATIONS[relation](a, b):
+                        raise reword(SizeError(f"{said}, but they are {a} and {b}"), finder.node)
+        return size
+
+
+RELATIONS: dict[str, Callable[[int, int], bool]] = {
+    "==": int.__eq__,
+    "<": int.__lt__,
+    "<=": int.__le__,
+}
+
+
+def is_large(node: Node) -> bool:
+    """Whether a node is a constant that is better an operand."""
+    return node.op is leaf.constant and bool(node.attrs["value"].array.nbytes >= LARGE)
+
+
+def is_on_device(x: Any) -> bool:
+    """Whether an argument is an array of JAX that stays where it is.
+
+    One integer may be a size, which the call reads; a value that JAX traces is refused there.
+    """
+    read = isinstance(x, jax.core.Tracer) or not isinstance(x, jax.Array)
+    return not read and not (x.ndim == 0 and x.dtype.kind in "iu")
+
+
+def stand_in(x: Any) -> Array:
+    """An array of the shape and dtype of another one, which needs no memory."""
+    return np.broadcast_to(np.zeros((), x.dtype), x.shape)
+
+
+def own_array(x: Any) -> Array:
+    """A result as an array of NumPy that shares memory with nothing, and may be written to."""
+    found = result_memory.empty(x.shape, x.dtype)
+    np.copyto(found, x)
+    return found
