@@ -137,6 +137,7 @@ SOME: dict[str, str] = {
     "graphcore.analysis.cost FACTORED": "the cost of another op on matrices counts a factorisation",
     "graphcore.analysis.cost ITERATIVE": "another op on matrices is no iteration",
     "graphcore.backends.jax_backend.entries TABLE": "the target refuses it",
+    "graphcore.backends.jax_backend.host HOST": "XLA computes it",
     "graphcore.backends.jax_backend.lacks OWN": "the table has an entry for the op",
     "graphcore.backends.jax_backend.padding FORWARD": "elements along axes are brought together",
     "graphcore.backends.jax_backend.padding NEUTRAL": "along padded axes the op is refused",

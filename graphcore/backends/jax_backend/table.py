@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from . import control
+from . import along, arrays, control, host, matrices, positions, reductions, spectra
 from .entries import TABLE
 
-__all__ = ["TABLE", "control"]
+__all__ = [
+    "TABLE",
+    "along",
+    "arrays",
+    "control",
+    "host",
+    "matrices",
+    "positions",
+    "reductions",
+    "spectra",
+]

@@ -1,0 +1,196 @@
+"""How JAX arranges the elements of arrays: in other shapes and orders, in parts, and together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import product
+from typing import TypeAlias
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from graphcore.ir import Node
+from graphcore.ops import tensor
+
+from .entries import Emission, Value, entry
+
+Ints: TypeAlias = "Sequence[int]"
+
+FEW_PLACES = 64
+"""Windows of up to so many places are one slice for each of them, and larger ones are gathered."""
+
+
+@entry(tensor.expand)
+def expand(cx: Emission, node: Node, x: Value) -> Value:
+    """`x` along the axes that are not new; XLA makes no copy."""
+    new, rank = node.attrs["axes"], node.type.ndim
+    old = [axis for axis in range(rank) if axis not in new]
+    return lax.broadcast_in_dim(x, cx.shape(node.type), old)
+
+
+@entry(tensor.reshape, tensor.pack)
+def reshape(cx: Emission, node: Node, x: Value) -> Value:
+    """The same values, row-major."""
+    return lax.reshape(x, cx.shape(node.type))
+
+
+@entry(tensor.transpose)
+def transpose(cx: Emission, node: Node, x: Value) -> Value:
+    """Axes in another order."""
+    return lax.transpose(x, node.attrs["perm"])
+
+
+@entry(tensor.concat)
+def concat(cx: Emission, node: Node, *xs: Value) -> Value:
+    """Arrays one after the other."""
+    return lax.concatenate(xs, node.attrs["axis"])
+
+
+@entry(tensor.slice_)
+def slice_(cx: Emission, node: Node, x: Value) -> Value:
+    """The places start, start + step, ... of each axis."""
+    starts = cx.sizes(node.attrs["starts"])
+    return ranges_of(x, starts, cx.shape(node.type), node.attrs["steps"])
+
+
+def ranges_of(x: Value, starts: Ints, sizes: Ints, steps: Ints) -> Value:
+    """A slice, from which axes with negative steps are turned around."""
+    if 0 in sizes:
+        return jnp.zeros(sizes, x.dtype)
+    lasts = [start + (n - 1) * step for start, n, step in zip(starts, sizes, steps, strict=True)]
+    firsts = [*map(min, starts, lasts)]
+    ends = [max(pair) + 1 for pair in zip(starts, lasts, strict=True)]
+    part = lax.slice(x, firsts, ends, [*map(abs, steps)])
+    return lax.rev(part, turned(steps))
+
+
+def turned(steps: Ints) -> list[int]:
+    """The axes that are walked from their end."""
+    return [axis for axis, step in enumerate(steps) if step < 0]
+
+
+@entry(tensor.embed)
+def embed(cx: Emission, node: Node, x: Value) -> Value:
+    """Zeros with `x` at ranges."""
+    starts = cx.sizes(node.attrs["starts"])
+    return within_zeros(x, cx.shape(node.type), starts, node.attrs["steps"])
+
+
+def within_zeros(x: Value, shape: Ints, starts: Ints, steps: Ints) -> Value:
+    """Zeros of `shape` with `x` at ranges: a pad, which XLA fuses with what is done next."""
+    if not x.size:
+        return jnp.zeros(shape, x.dtype)
+    x, padding = lax.rev(x, turned(steps)), []
+    for start, step, size, whole in zip(starts, steps, x.shape, shape, strict=True):
+        first, reach = min(start, start + (size - 1) * step), (size - 1) * abs(step)
+        padding.append((first, whole - first - reach - 1, abs(step) - 1))
+    return lax.pad(x, jnp.zeros((), x.dtype), padding)
+
+
+@entry(tensor.overwrite)
+def overwrite(cx: Emission, node: Node, x: Value, part: Value) -> Value:
+    """`x` with `part` at ranges.
+
+    An update in place, where ranges have no gaps and there is one device. On a mesh it would gather
+    the axis that is updated; a pad and a choice ask neighbours alone.
+    """
+    starts, steps = cx.sizes(node.attrs["starts"]), node.attrs["steps"]
+    if not part.size:
+        return x
+    if part.shape == x.shape:
+        return lax.rev(part, turned(steps))
+    if not cx.meshed and all(step == 1 for step in steps):
+        return lax.dynamic_update_slice(x, part, starts)
+    there = within_zeros(jnp.ones(part.shape, bool), x.shape, starts, steps)
+    return jnp.where(there, within_zeros(part, x.shape, starts, steps), x)
+
+
+@entry(tensor.windows)
+def windows(cx: Emission, node: Node, x: Value) -> Value:
+    """The axes of places come before the first axis of windows."""
+    attrs, shape = node.attrs, cx.shape(node.type)
+    axes, sizes = attrs["axes"], cx.sizes(attrs["sizes"])
+    first, wide = axes[0], len(axes)
+    if 0 in shape:
+        return jnp.zeros(shape, x.dtype)
+    counts = [shape[axis + wide] for axis in axes]
+    if math.prod(sizes) > FEW_PLACES:
+        at = [
+            jnp.asarray(places(size, count, stride, dilation))
+            for size, count, stride, dilation in zip(
+                sizes, counts, attrs["strides"], attrs["dilations"], strict=True
+            )
+        ]
+        for k, (axis, own) in enumerate(zip(axes, at, strict=True)):
+            seen = jnp.moveaxis(x, axis + k, 0).at[own].get(mode="promise_in_bounds")
+            x = jnp.moveaxis(seen, (0, 1), (first + k, axis + k + 1))
+        return x
+    parts = []
+    for place in product(*map(range, sizes)):
+        starts, ends, steps = [0] * x.ndim, list(x.shape), [1] * x.ndim
+        for axis, j, count, stride, dilation in zip(
+            axes, place, counts, attrs["strides"], attrs["dilations"], strict=True
+        ):
+            starts[axis], steps[axis] = j * dilation, stride
+            ends[axis] = j * dilation + (count - 1) * stride + 1
+        parts.append(lax.slice(x, starts, ends, steps))
+    return lax.reshape(jnp.stack(parts, first), shape)
+
+
+def places(size: int, count: int, stride: int, dilation: int) -> np.ndarray:
+    """Where the places of windows lie along an axis: (place, window)."""
+    return np.arange(size)[:, None] * dilation + np.arange(count) * stride
+
+
+@entry(tensor.overlap_add)
+def overlap_add(cx: Emission, node: Node, x: Value) -> Value:
+    """Windows added up where they come from: one pad a place, or one scatter where many are."""
+    attrs, shape = node.attrs, cx.shape(node.type)
+    axes, strides, dilations = attrs["axes"], attrs["strides"], attrs["dilations"]
+    first, wide = axes[0], len(axes)
+    sizes = x.shape[first : first + wide]
+    if not x.size or 0 in shape:
+        return jnp.zeros(shape, x.dtype)
+    if math.prod(sizes) > FEW_PLACES:
+        return scattered(x, shape, axes, strides, dilations)
+    total: Value = 0
+    for place in product(*map(range, sizes)):
+        starts, steps = [0] * len(shape), [1] * len(shape)
+        for axis, j, stride, dilation in zip(axes, place, strides, dilations, strict=True):
+            starts[axis], steps[axis] = j * dilation, stride
+        total = total + within_zeros(x[(slice(None),) * first + place], shape, starts, steps)
+    return total
+
+
+def scattered(x: Value, shape: Ints, axes: Ints, strides: Ints, dilations: Ints) -> Value:
+    """Windows added to zeros by their positions along all axes that have windows."""
+    first, wide = axes[0], len(axes)
+    x = jnp.moveaxis(x, [axis + wide for axis in axes], range(first + wide, first + 2 * wide))
+    x = jnp.moveaxis(x, range(first, first + 2 * wide), range(2 * wide))
+    index = []
+    for k, (stride, dilation) in enumerate(zip(strides, dilations, strict=True)):
+        at = places(x.shape[k], x.shape[wide + k], stride, dilation)
+        own = [1] * (2 * wide)
+        own[k], own[wide + k] = at.shape
+        index.append(at.reshape(own))
+    rest = [size for axis, size in enumerate(shape) if axis not in axes]
+    total = jnp.zeros([*[shape[axis] for axis in axes], *rest], x.dtype)
+    total = total.at[tuple(index)].add(x, mode="promise_in_bounds")
+    return jnp.moveaxis(total, range(wide), axes)
+
+
+@entry(tensor.where_greater)
+def where_greater(cx: Emission, node: Node, value: Value, x: Value, y: Value) -> Value:
+    """`value` where x > y, half of it where they are tied, 0 elsewhere."""
+    half = value * jnp.asarray(0.5, value.dtype)
+    zero = jnp.zeros((), value.dtype)
+    return jnp.where(jnp.greater(x, y), value, jnp.where(x == y, half, zero))
+
+
+@entry(tensor.multiply_no_nan)
+def multiply_no_nan(cx: Emission, node: Node, x: Value, factor: Value) -> Value:
+    """`x` where that is 0, also where the factor is infinite or nan."""
+    x, factor = x.astype(node.type.dtype), factor.astype(node.type.dtype)
+    return jnp.where((x == 0) & ~jnp.isfinite(factor), x, x * factor)

@@ -1,0 +1,191 @@
+"""How JAX makes one value of several: sums, extremes, norms, and products of arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from graphcore.ir import Literal, Node, Op
+from graphcore.ops import tensor
+
+from .entries import TABLE, Emission, Entry, Value, entry
+
+
+@entry(tensor.sum_)
+def sum_(cx: Emission, node: Node, x: Value) -> Value:
+    """Added up in the dtype of the result."""
+    return jnp.sum(x, node.attrs["axes"], dtype=node.type.dtype)
+
+
+@entry(tensor.prod)
+def prod(cx: Emission, node: Node, x: Value) -> Value:
+    """Multiplied in the dtype of the result."""
+    return jnp.prod(x, node.attrs["axis"], dtype=node.type.dtype)
+
+
+@entry(tensor.any_)
+def any_(cx: Emission, node: Node, x: Value) -> Value:
+    """Whether something is not 0, as nan is."""
+    return jnp.any(x != 0, node.attrs["axes"])
+
+
+@entry(tensor.all_)
+def all_(cx: Emission, node: Node, x: Value) -> Value:
+    """Whether nothing is 0, as nan is not."""
+    return jnp.all(x != 0, node.attrs["axes"])
+
+
+def extreme(function: Callable[..., Value], limit: Callable[[np.dtype[Any]], Any]) -> Entry:
+    """The largest or smallest value; the limit of the dtype where there is none, nan if any is."""
+
+    def run(cx: Emission, node: Node, x: Value) -> Value:
+        axes, given = node.attrs["axes"], node.attrs.get("initial")
+        start = limit(x.dtype) if given is None else started(given, x.dtype)
+        found = function(x, axes, initial=start)
+        return nan_if_any(found, x, axes) if x.dtype.kind == "c" else found
+
+    return run
+
+
+def started(given: Literal, dtype: np.dtype[Any]) -> Any:
+    """A number that is one of the values, in their dtype."""
+    return given.array.astype(dtype)[()]
+
+
+def nan_if_any(found: Value, x: Value, axes: Sequence[int]) -> Value:
+    """A result of complex numbers, which lax compares by their parts, nan or not."""
+    return jnp.where(jnp.any(jnp.isnan(x), axes), np.nan, found)
+
+
+def lowest(dtype: np.dtype[Any]) -> Any:
+    """The lowest value of a dtype."""
+    if dtype.kind in "iu":
+        return np.iinfo(dtype).min
+    return False if dtype.kind == "b" else infinite(dtype, -np.inf)
+
+
+def highest(dtype: np.dtype[Any]) -> Any:
+    """The highest value of a dtype."""
+    if dtype.kind in "iu":
+        return np.iinfo(dtype).max
+    return True if dtype.kind == "b" else infinite(dtype, np.inf)
+
+
+def infinite(dtype: np.dtype[Any], value: float) -> Any:
+    """An infinite number; both parts of a complex one are."""
+    return dtype.type(complex(value, value) if dtype.kind == "c" else value)
+
+
+TABLE[tensor.max_] = extreme(jnp.max, lowest)
+TABLE[tensor.min_] = extreme(jnp.min, highest)
+
+
+def position_of(op: Op, function: Callable[..., Value], best: Callable[..., Value]) -> None:
+    """Enter the position of the first largest or smallest value: that of nan if any is."""
+
+    @entry(op)
+    def run(cx: Emission, node: Node, x: Value) -> Value:
+        axis = node.attrs["axis"]
+        if x.dtype.kind != "c":
+            return function(x, axis)
+        lost = jnp.isnan(x)
+        same = x == best(x, axis, keepdims=True)
+        return jnp.argmax(jnp.where(jnp.any(lost, axis, keepdims=True), lost, same), axis)
+
+
+position_of(tensor.argmax, jnp.argmax, jnp.max)
+position_of(tensor.argmin, jnp.argmin, jnp.min)
+
+
+@entry(tensor.norm)
+def norm(cx: Emission, node: Node, x: Value) -> Value:
+    """Squares of values times a power of 2, which is exact and keeps them within the range."""
+    x, axes = jnp.abs(x).astype(node.type.dtype), node.attrs["axes"]
+    largest = jnp.max(x, axes, keepdims=True, initial=0)
+    _, power = jnp.frexp(largest)
+    power = jnp.where(jnp.isfinite(largest), power, 0)
+    root = jnp.sqrt(jnp.sum(jnp.square(jnp.ldexp(x, -power)), axes))
+    return jnp.ldexp(root, power.reshape(root.shape))
+
+
+def exponentials(x: Value, axes: Sequence[int]) -> tuple[Value, Value, Value]:
+    """m = max(x), e^(x - m), and its sum; m is no -inf, so that nothing is nan where x is -inf."""
+    real = jnp.real(x)
+    m = jnp.max(real, axes, keepdims=True, initial=np.finfo(real.dtype).min).astype(x.dtype)
+    e = jnp.exp(x - m)
+    return m, e, jnp.sum(e, axes, keepdims=True)
+
+
+@entry(tensor.logsumexp)
+def logsumexp(cx: Emission, node: Node, x: Value) -> Value:
+    """m + log(sum(e^(x - m))), and inf where m is."""
+    axes = node.attrs["axes"]
+    m, _, total = exponentials(x.astype(node.type.dtype), axes)
+    found = jnp.where(jnp.real(m) == np.inf, m, m + jnp.log(total))
+    return jnp.squeeze(found, axes)
+
+
+@entry(tensor.softmax)
+def softmax(cx: Emission, node: Node, x: Value) -> Value:
+    """e^(x - m) / sum(e^(x - m)), and 0 where all are -inf."""
+    _, e, total = exponentials(x.astype(node.type.dtype), node.attrs["axes"])
+    return e / jnp.where(total == 0, 1, total)
+
+
+@entry(tensor.log_softmax)
+def log_softmax(cx: Emission, node: Node, x: Value) -> Value:
+    """(x - m) - log(sum(e^(x - m)))."""
+    x = x.astype(node.type.dtype)
+    m, _, total = exponentials(x, node.attrs["axes"])
+    return (x - m) - jnp.log(total)
+
+
+Letters = Sequence[int]
+
+
+def contracted(
+    node: Node, xs: Sequence[Value], letters: Sequence[Letters], result: Letters
+) -> Value:
+    """Products of arrays summed over letters; of bools whether any product is true.
+
+    "highest": hardware that rounds the factors of a product to fewer bits does so only if it is
+    asked for.
+    """
+    dtype = node.type.dtype
+    within = np.dtype(np.int32) if dtype.kind == "b" else dtype
+    terms: list[Any] = []
+    for x, own in zip(xs, letters, strict=True):
+        terms += [x.astype(within), list(own)]
+    found = jnp.einsum(*terms, list(result), precision=lax.Precision.HIGHEST)
+    return found != 0 if dtype.kind == "b" else found
+
+
+@entry(tensor.einsum)
+def einsum(cx: Emission, node: Node, *xs: Value) -> Value:
+    """A contraction as it is: XLA keeps each axis."""
+    return contracted(node, xs, node.attrs["operands"], node.attrs["result"])
+
+
+@entry(tensor.matmul)
+def matmul(cx: Emission, node: Node, x: Value, y: Value) -> Value:
+    """Matrix products of a batch."""
+    *batch, i, k, j = range(x.ndim + 1)
+    return contracted(node, (x, y), ([*batch, i, k], [*batch, k, j]), [*batch, i, j])
+
+
+@entry(tensor.matvec)
+def matvec(cx: Emission, node: Node, x: Value, y: Value) -> Value:
+    """Products of matrices with vectors."""
+    *batch, i, k = range(x.ndim)
+    return contracted(node, (x, y), ([*batch, i, k], [*batch, k]), [*batch, i])
+
+
+@entry(tensor.vecdot)
+def vecdot(cx: Emission, node: Node, x: Value, y: Value) -> Value:
+    """Dot products of vectors."""
+    *batch, k = range(x.ndim)
+    return contracted(node, (x, y), ([*batch, k], [*batch, k]), batch)
