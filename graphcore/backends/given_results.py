@@ -19,6 +19,8 @@ from .arguments import enter
 from .boundary import Boundary
 from .target import Program
 
+USUAL = 0x501
+"""NumPy's flags of a row-major, aligned and writeable array."""
 MOST_WORK: Any = 10**6
 """The most work of finding out whether two arrays have an element in common."""
 
@@ -32,31 +34,59 @@ class GivenResults:
 
     def __init__(self, form: Any, named: Graph, boundary: Boundary, program: Program) -> None:
         self._form, self._outputs = levels(form), named.outputs
+        self._dtypes = [np.dtype(y.type.dtype) for y in named.outputs]
         self._paths = {number: path for path, number in leaves(form, "out")}
         self._boundary, self._make = boundary, program.prepare()
         self._write = program.writer()
+        self._last: tuple[Any, list[Any]] = None, []
 
     def fill(self, out: Any, args: Sequence[Any]) -> list[Array]:
         """The arrays in `out`, which hold the results for these arguments now."""
         found: dict[int, Any] = {}
         enter(self._form, out, "out", found, self._refuse_form)
-        given = [self._checked(number, found[number]) for number in range(len(found))]
+        given = [found[number] for number in range(len(found))]
         arrays, sizes = self._boundary.bind(args)
-        known = dict(zip(self._boundary.unknowns, sizes, strict=True))
-        for number, (x, y) in enumerate(zip(given, self._outputs, strict=True)):
-            if y.type.unknowns <= known.keys():
-                self._require_shape(number, x, [evaluate(size, known) for size in y.type.shape])
-        self._require_apart(given)
-        apart = not any(np.may_share_memory(x, y) for x in given for y in arrays)
-        if self._write is not None and apart and all(map(is_row_major, given)):
+        shapes = self._shapes(sizes)
+        row_major = self._are_usual(given, shapes)
+        if not row_major:
+            given = [self._checked(number, x) for number, x in enumerate(given)]
+            for number, shape in enumerate(shapes):
+                if shape is not None:
+                    self._require_shape(number, given[number], shape)
+            self._require_apart(given)
+            row_major = all(map(is_row_major, given))
+        apart = row_major and not any(np.may_share_memory(x, y) for x in given for y in arrays)
+        if self._write is not None and apart:
             self._write(*sizes, *arrays, *given)
             return given
         made = self._make(*args)
-        for number, (x, result) in enumerate(zip(given, made, strict=True)):
-            self._require_shape(number, x, result.shape)
+        for number, result in enumerate(made):
+            self._require_shape(number, given[number], result.shape)
         for x, result in zip(given, made, strict=True):
             x[...] = result
         return given
+
+    def _shapes(self, sizes: tuple[int, ...]) -> list[tuple[int, ...] | None]:
+        """The shapes of the results, by the unknown sizes; None for those found in the call."""
+        before, shapes = self._last
+        if before != sizes:
+            known, shapes = dict(zip(self._boundary.unknowns, sizes, strict=True)), []
+            for type in [y.type for y in self._outputs]:
+                is_known = type.unknowns <= known.keys()
+                shape = tuple([evaluate(n, known) for n in type.shape]) if is_known else None
+                shapes.append(shape)
+            self._last = sizes, shapes
+        return shapes
+
+    def _are_usual(self, given: Sequence[Any], shapes: Sequence[Any]) -> bool:
+        """Whether these are row-major arrays of their own for all results: seen at little cost."""
+        for number, (x, dtype, shape) in enumerate(zip(given, self._dtypes, shapes, strict=True)):
+            usual = type(x) is np.ndarray and x.dtype is dtype and x.shape == shape
+            if not usual or x.flags.num & USUAL != USUAL:
+                return False
+            if number and any(np.may_share_memory(x, y) for y in given[:number]):
+                return False
+        return True
 
     def _checked(self, number: int, x: Any) -> Array:
         """An array that may be written into, of the dtype of its result."""
