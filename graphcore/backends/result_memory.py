@@ -75,7 +75,8 @@ class Owner:
         self.__array_interface__ = place
 
     def __del__(self) -> None:
-        if not sys.is_finalizing():  # Python ends, and its modules have gone
+        whole = hasattr(self, "block")  # no signal handler has raised meanwhile
+        if whole and not sys.is_finalizing():  # Python ends, and its modules have gone
             set_aside(self.block)
 
 

@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -98,6 +99,22 @@ def test_failed_calls_give_their_memory_back() -> None:
             with pytest.raises(gc.GraphError):
                 f(X, wrong)
         np.testing.assert_array_equal(f(X, wrong - 1)[1], np.full(len(X), X[-1]))
+
+
+def test_an_interrupt_is_no_lack_of_memory(
+    f: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for error, wanted in (
+        (KeyboardInterrupt, KeyboardInterrupt),
+        (MemoryError, gc.GraphError),
+        (ValueError, gc.GraphError),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(result_memory, "idle_block", Mock(side_effect=error))
+            with pytest.raises(wanted):
+                f(X)
+    np.testing.assert_array_equal(f(X)[0], 2 * X + 1)
+    result_memory.Owner.__new__(result_memory.Owner)  # interrupted before it had a block
 
 
 def test_pickles_copies_and_resizing(f: Callable[..., Any]) -> None:

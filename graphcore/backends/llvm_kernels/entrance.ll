@@ -48,6 +48,7 @@ declare ptr @PyObject_CallOneArg(ptr, ptr)
 declare void @Py_IncRef(ptr)
 declare void @Py_DecRef(ptr)
 declare void @PyErr_Clear()
+declare i32 @PyErr_ExceptionMatches(ptr)
 declare i32 @PyErr_CheckSignals()
 declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
@@ -553,7 +554,13 @@ begin:
   %results = call ptr @new_results(ptr %self, ptr %space, ptr %program, ptr %words)
   %lost = icmp eq ptr %results, null
   br i1 %lost, label %full, label %go
-full:
+full:                                               ; or a signal handler has raised
+  %no.memory = call i32 @PyErr_ExceptionMatches(ptr inttoptr (i64 MEMORY_ERROR to ptr))
+  %no.size = call i32 @PyErr_ExceptionMatches(ptr inttoptr (i64 VALUE_ERROR to ptr))
+  %either = or i32 %no.memory, %no.size
+  %raised = icmp eq i32 %either, 0
+  br i1 %raised, label %stopped, label %word
+word:
   call void @PyErr_Clear()                          ; `failed` words it
   %record = getelementptr i64, ptr %words, i64 10
   store i64 -1, ptr %record
@@ -568,7 +575,7 @@ failed:
   %never = call ptr @PyObject_CallOneArg(ptr %failed.f, ptr %space)
   br label %stopped
 stopped:
-  call void @Py_DecRef(ptr %results)
+  call void @Py_DecRef(ptr %results)                ; which may be null
   br label %end
 end:
   %result = phi ptr [%results, %go], [null, %stopped]

@@ -297,12 +297,16 @@ class CallableKernel:
         if self.words[LEFT] >= 0:
             return
         self.words[LEFT] = sys.maxsize
-        for address, stages in [*self.quick.items()]:
-            better = stages.with_care()["kernel"]
-            for words in [*self.spaces.values()]:
-                if words[0] == address:
-                    words[0] = better
-            self.quick.pop(address, None)
+        try:
+            for address, stages in [*self.quick.items()]:
+                better = stages.with_care()["kernel"]
+                for words in [*self.spaces.values()]:
+                    if words[0] == address:
+                        words[0] = better
+                self.quick.pop(address, None)
+        except KeyboardInterrupt:  # the next call makes it
+            self.words[LEFT] = -1
+            raise
 
     def failed(self, words: Array) -> None:
         """Raise the error that the record of the kernel describes."""
@@ -424,15 +428,12 @@ def constants() -> dict[str, int]:
     """The values of the names in capitals in the text of the entrance."""
     return {
         "NDARRAY": id(np.ndarray),
-        "FLOAT": id(float),
-        "FLOAT64": id(np.float64),
-        "DOUBLE": id(np.dtype(np.float64)),
+        **{"FLOAT": id(float), "FLOAT64": id(np.float64), "DOUBLE": id(np.dtype(np.float64))},
         "NEW_COPY": numpy_api()[85],
         "NEW_FROM_DESCR": numpy_api()[94],
         "NONE": id(None),
-        "TANK": TANK,
-        "PRINTS": PRINTS,
-        "STOPPED": STOPPED,
+        **{"MEMORY_ERROR": id(MemoryError), "VALUE_ERROR": id(ValueError)},
+        **{"TANK": TANK, "PRINTS": PRINTS, "STOPPED": STOPPED},
     }
 
 

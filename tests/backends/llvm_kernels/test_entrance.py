@@ -11,6 +11,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from textwrap import dedent
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -152,6 +153,18 @@ def test_code_is_made_with_care_once_calls_have_taken_as_long():
     np.testing.assert_array_equal(f(np.ones(3), 1.0)[0], np.zeros(3))  # other sizes as well
     np.testing.assert_array_equal(f(np.ones(5), 1.0)[0], np.zeros(5))
     assert made == [machine.QUICKLY, machine.WITH_CARE]
+
+
+def test_an_interrupt_puts_better_code_off_to_the_next_call(monkeypatch):
+    made = []
+    program, stages = staged_adder(0.0, made)
+    f = program.entrance()
+    assert f(np.ones(3), 1.0)[0][0] == 2.0
+    with monkeypatch.context() as patch:
+        patch.setattr(stages, "_make", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            f(np.ones(3), 1.0)
+    assert f(np.ones(3), 1.0)[0][0] == 0.0
 
 
 def test_workspaces_in_use_get_the_better_code():
