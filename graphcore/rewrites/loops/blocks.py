@@ -6,6 +6,9 @@
 A batched `while_loop` takes as many steps for all members as the slowest needs. In blocks only the
 members of its own block wait for it. The loops of its derivatives go into the same blocks, with all
 that lies between, so that what they read of the steps is held for one block at a time.
+
+The last block may have room for more members. The last ones of all fill it a second time: so none
+takes more steps than others, and no step has to ask who is there. Sums leave them out.
 """
 
 from __future__ import annotations
@@ -35,7 +38,15 @@ from graphcore.ir.transform import transform
 from graphcore.ops import control, elementwise, leaf, tensor
 from graphcore.ops.control import LOOPS, Carry, Loop, LoopOperand
 from graphcore.ops.leaf import values
-from graphcore.rewrites.plain import expand, number, refill, reshape, take_range, transpose
+from graphcore.rewrites.plain import (
+    expand,
+    number,
+    refill,
+    reshape,
+    take_range,
+    transpose,
+    where,
+)
 
 from .members import Region, region_of
 
@@ -77,18 +88,22 @@ class Blocks(NamedTuple):
     room: Size
     size: Size
 
+    @property
+    def has_more_room(self) -> bool:
+        """Whether the last block may have room for more members than there are."""
+        return self.many * self.room != self.size
+
     def shape(self, type: TensorType, axis: int | None) -> Shape:
         """The shape of a value for the members of one block."""
         return tuple(self.room if i == axis else n for i, n in enumerate(type.shape))
 
     def split(self, x: Node, axis: int) -> Node:
-        """A value of each block; zeros are put after those of the last member."""
+        """A value of each block; those of the last members stand twice where there is more room."""
         shape = x.type.shape
         before, after = shape[:axis], shape[axis + 1 :]
-        if (whole := self.many * self.room) != self.size:
-            rank = x.type.ndim
-            wide = (*before, whole, *after)
-            x = tensor.embed(x, shape=wide, starts=(0,) * rank, steps=(1,) * rank)
+        if self.has_more_room:
+            more = self.many * self.room - self.size
+            x = tensor.concat(x, take_range(x, axis, self.size - more, more), axis=axis)
         parts = reshape(x, (*before, self.many, self.room, *after))
         return transpose(parts, (axis, *(i for i in range(parts.type.ndim) if i != axis)))
 
@@ -110,9 +125,9 @@ def blocks_of(region: Region, elements: int) -> Blocks:
     for x in Loop.of(region.loop).params.carries:
         axis = region.axis(x, region.loop)
         each = maximum(each, count(n for i, n in enumerate(x.type.shape) if i != axis))
-    n, most = region.size, maximum(elements // each, LANES)
+    n, most = region.size, maximum(elements // (LANES * each), 1) * LANES
     enough = n // (FEWEST * most) * n  # 0 for few members, which are one block
-    many = maximum(minimum((n + most // 2) // most, enough), 1)
+    many = maximum(minimum((n + most - 1) // most, enough), 1)
     room = (n + LANES * many - 1) // (LANES * many) * LANES
     return Blocks(many, minimum(room, n), n)
 
@@ -148,7 +163,8 @@ class Step:
         self.sequences: list[LoopOperand] = []
         self.captured: list[LoopOperand] = []
         self.there: Node | None = None
-        if (whole := blocks.many * blocks.room) != blocks.size:  # the last block has room for more
+        if blocks.has_more_room and any(sums_of(x, region) for x in region.nodes):
+            whole = blocks.many * blocks.room
             places = leaf.iota(size=whole, dtype=INT, dims=None)
             given = elementwise.less(places, number(blocks.size, INT, (whole,)))
             self.there = self.param("there", TensorType(BOOL, (blocks.room,)))
@@ -169,6 +185,8 @@ class Step:
             self.new[node] = self.new[node.inputs[0]][node.attrs["index"]]
         else:
             inputs = [self.outer(x, self.region.axis(x)) for x in node.inputs]
+            if self.region.is_sum(node):
+                inputs = self.once(node, inputs, None, self.there)
             self.new[node] = y = self.of_size(node, inputs, None)
             if self.region.is_sum(node):
                 total = self.param("total", y.type)
@@ -217,15 +235,18 @@ class Step:
             type = TensorType(x.type.dtype, self.blocks.shape(x.type, axis))
             new[x] = leaf.param(x.attrs["name"], type).label(x.labels)
         captured = [LoopOperand(new[x], self.outer(value, axes[x])) for x, value in loop.captured]
-        mask = self.region.masks.get(node)
-        if mask is not None and self.there is not None:
-            captured.append(self.mask_param(node, mask))
+        there, sums = None, sums_of(node, self.region)
+        if sums and self.there is not None:
+            name = apart("there", {x.attrs["name"] for x in loop.params.all})
+            there = leaf.param(name, self.there.type)
+            captured.append(LoopOperand(there, self.there))
         for y in toposort(loop.roots):
             if y not in new:
+                inputs = [new[x] for x in y.inputs]
                 with inheriting(y):
-                    new[y] = self.of_size(y, [new[x] for x in y.inputs], node)
-                    if y is mask and self.there is not None:
-                        new[y] = elementwise.logical_and(new[y], captured[-1].param)
+                    if y in sums:
+                        inputs = self.once(y, inputs, node, there)
+                    new[y] = self.of_size(y, inputs, node)
         starts, n = [], len(self.totals)
         for i, carry in enumerate(loop.carries):
             if (axis := axes[carry.param]) is not None:
@@ -249,11 +270,19 @@ class Step:
             self.totals[y] = total._replace(update=made[y.attrs["index"]])
         return made
 
-    def mask_param(self, node: Node, mask: Node) -> LoopOperand:
-        """A param of a loop for which members there are, in the shape of its mask."""
-        assert self.there is not None
-        axis = self.region.axis(mask, node)
-        shape = self.blocks.shape(mask.type, axis)
-        wide = expand(self.there, [i for i in range(len(shape)) if i != axis], shape)
-        name = apart("there", {x.attrs["name"] for x in Loop.of(node).params.all})
-        return LoopOperand(leaf.param(name, wide.type), wide)
+    def once(
+        self, node: Node, inputs: list[Node], place: Node | None, there: Node | None
+    ) -> list[Node]:
+        """The operand of a sum over members, without those that stand in the block once more."""
+        if there is None:
+            return inputs
+        (x,), (given,) = inputs, node.inputs
+        axis, shape = self.region.axis(given, place), x.type.shape
+        return [where(expand(there, [i for i in range(len(shape)) if i != axis], shape), x, 0)]
+
+
+def sums_of(node: Node, region: Region) -> list[Node]:
+    """The sums over members that a node of a region is, or that the body of a loop has."""
+    if node.op not in LOOPS:
+        return [node] if region.is_sum(node) else []
+    return [y for y in toposort(Loop.of(node).roots) if region.is_sum(y, node)]
