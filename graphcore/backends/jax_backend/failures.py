@@ -21,10 +21,11 @@ from graphcore.ir import Graph, Node
 from graphcore.ir.errors import GraphError
 from graphcore.ir.graph import bodies_of
 from graphcore.ir.op import may_raise
-from graphcore.ops import control, elementwise, leaf
+from graphcore.ops import control, elementwise, leaf, outside
 from graphcore.schedule.order import SIZE_FOUND
 
 from .entries import Emission
+from .host import KEPT
 from .sizes import Sizes
 
 SITE, FIRST, SECOND, REST = range(4)
@@ -65,10 +66,20 @@ class Site(NamedTuple):
             least = 0 if unsigned else -second
             words = position_outside(axis_of(node, self.axis), first, second, least)
             return reword(IndexError(), node, *words, *within)
+        if node.op is outside.callback_:
+            return raised(node, first, *within)
         error = self.kind(self.reason(first, second))
         if isinstance(error, MatrixError) and self.batch:
             error.element = tuple(map(int, np.unravel_index(first, self.batch)))
         return reword(error, node, "", "", *within)
+
+
+def raised(node: Node, number: int, *within: str) -> GraphError:
+    """The refusal for an exception that a function of the user's has raised."""
+    error = KEPT.take(number)
+    made = reword(error, node, "", error.cure, *within)
+    made.__cause__ = error.__cause__ or error
+    return made
 
 
 def can_fail(graph: Graph) -> bool:

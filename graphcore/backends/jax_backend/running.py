@@ -18,7 +18,7 @@ from graphcore.ir import Array, Graph, Node
 from graphcore.ir.help_text import fields
 from graphcore.ir.provenance import described_by
 from graphcore.ir.sizes import evaluate, unknowns
-from graphcore.ops import control, leaf
+from graphcore.ops import control, leaf, tensor
 from graphcore.schedule.order import in_order
 
 from .emit import Emitter
@@ -27,6 +27,8 @@ from .sizes import Sizes
 
 ROOM = 64
 """The steps of a recorded `while_loop` that there is room for at first."""
+barrier: Callable[[], None] = jax.effects_barrier
+"""Waits for prints."""
 LARGE = 2**20
 """Constants of so many bytes are operands of XLA's program, not parts of its text."""
 
@@ -57,6 +59,7 @@ class Traced:
         self.counted = [*dict.fromkeys(name for x in trips if x is not None for name in x.unknowns)]
         self.large = [*dict.fromkeys(filter(is_large, nodes))]
         self.depth, self.reads = depth_of(graph), can_fail(graph)
+        self.prints = any(x.op is tensor.print_ for x in nodes)
         self.rooms: dict[tuple[int, ...], tuple[int, ...]] = {}
         self.failures: dict[Any, Failures] = {}
         self.compilations: list[Compilation] = []
@@ -98,6 +101,8 @@ class Traced:
         rooms = self.rooms.get(sizes) or (ROOM,) * len(self.counted)
         while True:
             results, record = self.run(arrays, sizes, rooms)
+            if self.prints:
+                barrier()
             if record is None:
                 return results
             found, failures = np.asarray(record).tolist(), self.failures[sizes, rooms]
