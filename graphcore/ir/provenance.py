@@ -22,7 +22,7 @@ OURS = "<graphcore ", PACKAGE
 """Generated code, and the files of this package."""
 USERS = PACKAGE + "demo"
 """The files of this package whose lines are shown as a user's."""
-CALLERS = ("matplotlib", "numpy", "pandas", "pymc", "pytensor", "scipy", "xarray")
+CALLERS = ("jax", "matplotlib", "numpy", "pandas", "pymc", "pytensor", "scipy", "xarray")
 """Libraries that call ours for the user, as xarray does for `array * x`."""
 
 

@@ -103,12 +103,18 @@ def scan(
 
 @op(axes=Opaque())
 def while_loop(
-    *operands: TensorType, predicate: Graph, body: Graph, carries: int, trips: Size | None
+    *operands: TensorType,
+    predicate: Graph,
+    body: Graph,
+    carries: int,
+    trips: Size | None,
+    most: Size | None = None,
 ) -> TupleType:
     """(*carries, *captured) -> (*last carries, *results of all steps), while the predicate holds.
 
     Both graphs take all operands. The body computes new carries and, if `trips` names the number of
-    steps, which is known only after the loop, results of each step.
+    steps, which is known only after the loop, results of each step. The predicate sees to it that
+    there are no more steps than `most`, where that is known.
     """
     for graph in (predicate, body):
         accept(graph, operands)
@@ -190,7 +196,7 @@ class Loop(NamedTuple):
 
     `results` are the nodes whose values of all steps the loop returns, `condition` is the node that
     decides whether a `while_loop` makes another step. `settings` are the other attrs: `length`,
-    `reverse`, `dim` and `checkpoint`, or `trips`.
+    `reverse`, `dim` and `checkpoint`, or `trips` and `most`.
     """
 
     op: Op

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import graphcore as gc
+from graphcore.ops import control
 
 exactly = np.testing.assert_array_equal
 
@@ -145,6 +146,25 @@ def test_at_most_so_many_steps() -> None:
         f = gc.compile([x, n], [y, gc.grad(y, x)])
         assert [float(v) for v in f(3.0, 2)] == [9.0, 6.0]
         assert [float(v) for v in f(200.0, 2)] == [200.0, 1.0]
+
+
+@pytest.mark.parametrize("stage", ["named", "optimized"])
+def test_a_limit_that_is_a_size_is_known_to_all_loops_made_of_this_one(stage: str) -> None:
+    x, member = gc.tensor("x", {"row": None}), gc.tensor("x", {"row": None, "member": 3})
+    n = gc.tensor("n", {}, dtype="int64")
+    rows = x.sizes["row"]
+    for most, wanted in ((2, 2), (np.int64(2), 2), (rows + 1, rows + 1), (n, None), (None, None)):
+        y = gc.while_loop(lambda y: y.sum() < 100, lambda y: y * x, x, max_steps=most)
+        slope = gc.grad(gc.pushforward(y, x, x).sum(), x)
+        made = [([x, n], y.sum()), ([x, n], slope), ([member, n], gc.vectorize(slope, {x: member}))]
+        loops = [
+            node
+            for inputs, z in made
+            for node in gc.compile(inputs, z, native=False).stages[stage].every_node()
+            if node.op is control.while_loop
+        ]
+        assert loops
+        assert {node.attrs.get("most") for node in loops} == {wanted}
 
 
 # ---- dims and dtypes

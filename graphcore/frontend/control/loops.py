@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from difflib import get_close_matches
+from numbers import Integral
 from typing import Any, TypeVar, overload
 
 from graphcore.frontend.core.arguments import SizeLike, names, size_of
@@ -284,14 +285,31 @@ def while_loop(
     """
     cond = callback("cond", cond, "carry")
     body = callback("body", body, "carry")
-    if max_steps is not None:
-        limit, inner, test = max_steps, body, cond
-        _, last = while_loop(
-            lambda state: test(state[1]) & (state[0] < limit),
-            lambda state: (state[0] + 1, inner(state[1])),
-            (constant(0), init),
-        )
-        return last
+    if max_steps is None:
+        return loop_while(cond, body, init)
+    _, last = loop_while(
+        lambda state: cond(state[1]) & (state[0] < max_steps),
+        lambda state: (state[0] + 1, body(state[1])),
+        (constant(0), init),
+        most_steps(max_steps),
+    )
+    return last
+
+
+def most_steps(limit: Operand) -> Size | None:
+    """The limit of a loop as a size; None if it is known only at the call."""
+    if isinstance(limit, Integral):
+        return int(limit)
+    return limit if isinstance(limit, Expression) else None
+
+
+def loop_while(
+    cond: Callable[[Tree], Tensor],
+    body: Callable[[Tree], Tree],
+    init: Tree,
+    most: Size | None = None,
+) -> Tree:
+    """The carry after all steps, of which there are no more than `most` where that is known."""
     carry = Carry(init)
 
     def step(state: Tree) -> tuple[Tree, Tensor]:
@@ -326,6 +344,7 @@ def while_loop(
         body=graph,
         carries=len(new),
         trips=None,
+        **({} if most is None else {"most": most}),
     )
     return carry.results(values(node))
 
