@@ -80,6 +80,55 @@ def each(w: Writer, shape: Shape, body: Callable[[Value, tuple[Value, ...]], Non
     inner((), integer(0))
 
 
+def in_ranges(
+    w: Writer,
+    shape: Shape,
+    size: Value,
+    group: Value,
+    write: Callable[[tuple[Value, ...], Value, Value], None],
+) -> None:
+    """write(index, first, many) for ranges of an axis, for each matrix of a batch.
+
+    Threads share them. Each is some groups of so many places; the last has those left as well.
+    """
+    b = w.b
+    if w.sharing.waiting is None:
+        each(w, shape, lambda _, index: write(index, integer(0), size))
+        return
+    groups = b.call("smax", b.op("sdiv", size, group), integer(1))
+
+    def some(index: tuple[Value, ...], begin: Value, end: Value) -> None:
+        stop = b.select(b.op("icmp eq", end, groups), size, b.mul(end, group))
+        first = b.mul(begin, group)
+        write(index, first, b.sub(stop, first))
+
+    def steps(begin: Value, end: Value) -> None:
+        def matrix(number: Value) -> Sequence[Value]:
+            before = b.mul(number, groups)
+            first = b.call("smax", b.sub(begin, before), integer(0))
+            some(
+                index_of_matrix(w, shape, number), first, b.call("smin", b.sub(end, before), groups)
+            )
+            return ()
+
+        if shape:
+            stop = b.add(b.op("sdiv", b.sub(end, integer(1)), groups), integer(1))
+            w.places.looped(b.op("sdiv", begin, groups), stop, 1, (), matrix)
+        else:
+            some((), begin, end)
+
+    w.sharing.steps(b.mul(w.program.count(shape), groups), steps)
+
+
+def index_of_matrix(w: Writer, shape: Shape, number: Value) -> tuple[Value, ...]:
+    """The index of the matrix of a batch before which there are so many."""
+    found: list[Value] = []
+    for size in map(w.size, reversed(shape[1:])):
+        found.append(w.b.op("srem", number, size))
+        number = w.b.op("sdiv", number, size)
+    return (number, *reversed(found))
+
+
 def vectorised(w: Writer, shape: Shape, one: One, several: Several) -> None:
     """several(index, mask) for the matrices of a batch, side by side along its last axis.
 

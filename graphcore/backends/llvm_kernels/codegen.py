@@ -20,7 +20,6 @@ from .columns import in_tiles
 from .entrance import Growing
 from .loop_axes import is_by_parts
 from .loops import CONTROL
-from .matvecs import product_by_routine, products_in_one_walk
 from .overwriting import in_results, overwriting
 from .places import At, SharedBlocks, counts_through, is_register
 from .planning import best_plan
@@ -30,6 +29,7 @@ from .routines import ALONE
 from .rows import Chain, Pair, Rows
 from .rowwise import row_by_row
 from .seams import seams
+from .strips import product_by_routine, products_in_one_walk
 from .transposing import transposed_by_routine
 from .walks import (
     are_long,

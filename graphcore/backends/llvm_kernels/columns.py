@@ -15,6 +15,7 @@ from graphcore.ir.sizes import count
 from graphcore.ops import tensor as t
 
 from .addressing import Index
+from .batches import in_ranges
 from .builder import Value, integer
 from .folds import Walk, blocks_of
 from .loop_axes import long_axes
@@ -85,8 +86,8 @@ class Tiles:
             staying(())
 
         def ranges() -> None:
-            some = lambda first, many: self.columns((), first, many, vectors)
-            w.sharing.ranges(last, integer(COLUMNS), some)
+            some = lambda _, first, many: self.columns((), first, many, vectors)
+            in_ranges(w, (), last, integer(COLUMNS), some)
 
         w.sharing.over(partial(work, p, self.roots), rows if lead else ranges)
 

@@ -2,8 +2,9 @@
 
 It takes about as long as OpenBLAS's, and gives the same bits on every CPU. The method is that of
 Goto and van de Geijn, "Anatomy of high-performance matrix multiplication" (2008), section 4, but x
-is read as it lies: a strip of columns of y is copied to the stack, where it stays in the fastest
-cache, and read for several rows of x at once, whose sums are in registers.
+is read as it lies where values of a row lie side by side: a strip of columns of y is copied to the
+stack, where it stays in the fastest cache, and read for several rows of x at once, whose sums are
+in registers.
 
 Blocks of the inner axis are added up one after the other. They are shorter where few rows read a
 large y along its rows, but not so short that there are many; otherwise the bits of a sum do not
@@ -58,6 +59,9 @@ INNER_OF_FEW_ROWS = 16
 LONGEST_OF_FEW_ROWS = INNER_OF_FEW_ROWS * SUMS * (ADDITIONS - INNER_OF_FEW_ROWS - SUMS)
 """How long an inner axis may be that is walked so."""
 
+STRIPS_OF_COPY = 4
+"""More strips read rows of x that have been copied."""
+
 PAGE_BY_PAGE = '"probe-stack"="inline-asm"'
 """How the stack is taken: a full one ends at the page that guards it, and not behind that."""
 
@@ -74,10 +78,24 @@ def is_wide(b: Builder, rows: Value, columns: Value) -> Value:
     return b.both(is_few, b.op("icmp sge", columns, integer(2 * SOME_COLUMNS)))
 
 
+def room_for(level: str) -> tuple[int, int]:
+    """The shape of memory for rows of x that are copied, by the level of x86-64."""
+    return ROWS_PER_STRIP[level], INNER
+
+
 @cached
 def code(kind: str) -> Code:
     """The machine code of the routine for values of a kind."""
     return compiled(Dense(kind, levels()[0]).text(), "dense")
+
+
+class Rows(NamedTuple):
+    """Rows of x, from one on, whose values lie `down` and `right` of each other."""
+
+    first: Value
+    values: Buffer
+    down: Value
+    right: Value
 
 
 class Strip(NamedTuple):
@@ -94,6 +112,8 @@ class Strip(NamedTuple):
         The first row of x that reads them, and their first column.
     values, apart
         Where they lie, and how many values there are from one row to the next.
+    x
+        The rows of x, as they lie or copied.
     masks
         Which columns there are, for each vector of a row.
     """
@@ -107,6 +127,7 @@ class Strip(NamedTuple):
     left: Value
     values: Buffer
     apart: Value
+    x: Rows
     masks: Sequence[Value]
 
 
@@ -116,7 +137,8 @@ class Dense:
     Values of x lie `down` and `right` of each other, those of y `below` and `beside`, of which one
     is 1. If `upper` holds, values below the diagonal of z need not be computed. Sums of several
     blocks of the inner axis lie in `part`, and behind it what rounding has added to z, if this axis
-    is longer than LONGEST_INNER: two matrices as the whole of z.
+    is longer than LONGEST_INNER: two matrices as the whole of z. `room` is memory of the type
+    `room_for` for rows of x whose values do not lie side by side; nobody else writes there.
 
     Some columns of a product are one too, with the same bits; so are more than FEW_ROWS rows.
     """
@@ -133,6 +155,7 @@ class Dense:
         self.y = self.given("y", (self.inner, self.below), (self.columns, self.beside))
         self.z = Buffer(Value("%z", "ptr"), (self.rows, self.apart), kind)
         self.part = self.z._replace(pointer=Value("%part", "ptr"))
+        self.room = Buffer(Value("%room", "ptr"), tuple(map(integer, room_for(level))), kind)
         self.strip = Buffer(
             Value("%strip", "ptr"), (integer(INNER), integer(VECTORS * b.width)), kind
         )
@@ -165,7 +188,9 @@ class Dense:
         self.added = self.moved(self.part, b.mul(self.rows, self.apart), self.part.shape)
         self.in_blocks(end, self.step, partial(self.block, tall, is_run, stays))
         b.do("ret void")
-        given = "ptr noalias readonly %x, ptr noalias readonly %y, ptr noalias %z, ptr %part"
+        given = (
+            "ptr noalias readonly %x, ptr noalias readonly %y, ptr noalias %z, ptr %part, ptr %room"
+        )
         sizes = ", ".join([size.typed for size in self.sizes])
         return module(f"define void @dense({given}, {sizes}, i1 %upper) {PAGE_BY_PAGE}", b)
 
@@ -193,6 +218,8 @@ class Dense:
         many = b.call("smin", many, self.inner)
 
         def rows_from(i: Value, high: Value) -> None:
+            rows = self.rows_of_block(i, high, k, many)
+
             def columns_from(j: Value) -> Sequence[Value]:
                 width = b.sub(self.columns, j)
                 masks = [p.left(width, integer(n * b.width)) for n in range(VECTORS)]
@@ -202,7 +229,7 @@ class Dense:
                 in_full = partial(self.copy_rows, y, many, [TRUE] * VECTORS)
                 in_part = partial(self.copy_rows, y, many, masks)
                 by_rows = partial(b.branch, whole, in_full, in_part)
-                by_columns = partial(self.copy_columns, y, many, width)
+                by_columns = partial(self.copy_columns, y, self.beside, many, width, self.strip)
                 b.branch(in_place, tuple, partial(b.branch, is_run, by_rows, by_columns))
                 apart = b.select(in_place, self.below, self.strip.shape[1])
                 pointer = b.select(in_place, y.pointer, self.strip.pointer)
@@ -213,7 +240,7 @@ class Dense:
                 stop = b.select(Value("%upper", "i1"), last, end)
 
                 def tiles(vectors: int) -> Sequence[Value]:
-                    strip = Strip(k, many, *joins, i, j, values, apart, masks[:vectors])
+                    strip = Strip(k, many, *joins, i, j, values, apart, rows, masks[:vectors])
                     tile = partial(self.tile, strip)
                     alone = FALSE
                     if self.several == WIDTH:  # with AVX2, LLVM spills the sums of both ways
@@ -231,6 +258,17 @@ class Dense:
             p.looped(integer(0), self.columns, VECTORS * b.width, (), columns_from)
 
         self.in_blocks(self.rows, tall, rows_from)
+
+    def rows_of_block(self, i: Value, high: Value, k: Value, many: Value) -> Rows:
+        """So many rows of x for a block of the inner axis: copied if many strips read them."""
+        b, (_, length) = self.b, self.room.shape
+        x = self.after(self.x, b.add(b.mul(i, self.down), b.mul(k, self.right)))
+        often = b.op("icmp sgt", self.columns, integer(STRIPS_OF_COPY * VECTORS * b.width))
+        is_copied = b.both(b.op("icmp ne", self.right, integer(1)), often)
+        b.branch(is_copied, partial(self.copy_columns, x, self.right, high, many, self.room))
+        pairs = (self.room.pointer, x.pointer), (length, self.down), (integer(1), self.right)
+        pointer, down, right = [b.select(is_copied, *pair) for pair in pairs]
+        return Rows(i, Buffer(pointer, x.shape, self.kind, b.level, b.names), down, right)
 
     def after(self, buffer: Buffer, places: Value) -> Buffer:
         """What is left of a buffer behind so many places."""
@@ -255,8 +293,10 @@ class Dense:
 
         return p.looped(integer(0), many, 1, (), row)
 
-    def copy_columns(self, y: Buffer, many: Value, width: Value) -> Sequence[Value]:
-        """Copy a strip of y whose columns lie side by side, several of them at once.
+    def copy_columns(
+        self, y: Buffer, beside: Value, many: Value, width: Value, into: Buffer
+    ) -> Sequence[Value]:
+        """Copy columns whose values lie side by side to rows, several of them at once.
 
         Up to whole vectors the last one is copied again; rows behind the last are not read.
         """
@@ -265,21 +305,21 @@ class Dense:
 
         def columns(j: Value) -> Sequence[Value]:
             places = [b.call("smin", b.add(j, integer(n)), last) for n in range(side)]
-            starts = [b.mul(place, self.beside) for place in places]
+            starts = [b.mul(place, beside) for place in places]
 
             def square(k: Value) -> Sequence[Value]:
-                mask, down = p.left(many, k), b.mul(k, self.below)
-                lanes = [Index(b.add(start, down), integer(1)) for start in starts]
+                mask = p.left(many, k)
+                lanes = [Index(b.add(start, k), integer(1)) for start in starts]
                 square = transposed(b, [p.load(y, (lane,), mask) for lane in lanes])
                 for n, row in enumerate(square):
                     at = Index(b.add(k, integer(n))), Index(j, integer(1))
-                    p.store(self.strip, at, TRUE, row)
+                    p.store(into, at, TRUE, row)
                 return ()
 
             return p.looped(integer(0), many, side, (), square)
 
         vectors = b.op("and", b.add(last, integer(b.width)), integer(-b.width))
-        stop = b.call("smin", vectors, self.strip.shape[1])
+        stop = b.call("smin", vectors, into.shape[1])
         with b.side_by_side(side):
             return p.looped(integer(0), stop, side, (), columns)
 
@@ -292,8 +332,8 @@ class Dense:
         lanes = [Index(integer(n * b.width), integer(1)) for n in range(len(masks))]
         last = b.sub(self.rows, integer(1))
         places = [b.call("smin", b.add(i, integer(n)), last) for n in range(several)]
-        here = b.mul(strip.first, self.right)
-        rows = [self.after(self.x, b.add(b.mul(place, self.down), here)) for place in places]
+        starts = [b.mul(b.sub(place, strip.x.first), strip.x.down) for place in places]
+        rows = [self.after(strip.x.values, start) for start in starts]
         zero = b.widen(literal(0.0, self.kind))
         b.branch(self.is_near, tuple, partial(self.fetch, strip, places, b.sub(i, strip.top)))
 
@@ -303,7 +343,7 @@ class Dense:
             for n, sum in enumerate(sums):
                 factor = b.widen(factors[n // len(values)])
                 new.append(b.call("fma", factor, values[n % len(values)], sum))
-            return b.add(right, self.right), b.add(below, strip.apart), *new
+            return b.add(right, strip.x.right), b.add(below, strip.apart), *new
 
         zeros = [zero] * (several * len(lanes))
 

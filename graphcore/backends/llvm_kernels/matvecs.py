@@ -1,4 +1,4 @@
-"""Products of a matrix in memory with a vector, by routines that are compiled once in a process.
+"""Routines for products of a matrix in memory with a vector, compiled once in a process.
 
 Several rows are read at once. Of a product with each row, lanes run along the rows, and the totals
 of all are added up as one vector; to add up rows, eight of them go to the lanes of the result in
@@ -9,25 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
-
-from graphcore.ir import Node, Shape, Size, TensorType
-from graphcore.ir.sizes import count, unknowns
-from graphcore.ops import tensor as t
 
 from .addressing import Buffer, Index
-from .arithmetic import kind_of, literal
-from .batches import each
-from .builder import FALSE, TRUE, Builder, Value, integer
+from .arithmetic import literal
+from .builder import TRUE, Builder, Value, integer
 from .elementary import compiled, module
-from .entrance import Address
 from .folds import BLOCK, rounding
 from .machine import Code, cached, levels
-from .places import Body, Places, is_register
-from .products import Operand, moved, operand, start
-from .results import finished
-from .rows import Pair
-from .writer import Homes, Writer
+from .places import Body, Places
 
 LANES = {"f64": 8, "f32": 16}
 ROWS = 8
@@ -36,172 +25,6 @@ GROUP = 4
 """How many rows are added up before they join the sum of a strip."""
 FEW_HALVES = 6
 """The most halves of vectors of a row that stay in registers with the sums of their columns."""
-STRIP = 24 * ROWS
-"""How many rows are added up before their sum joins the total."""
-IN_CACHE = 2048
-"""How many values of a matrix are read by one product before the next one reads them."""
-SMALL_MATRIX = 1024
-"""The most values of a matrix of known sizes for which loops of the kernel's own are faster."""
-
-
-class Product(NamedTuple):
-    """A product of a matrix in memory, the buffer that this lies in, and a vector."""
-
-    root: Node
-    matrix: Operand
-    buffer: Buffer
-    vector: Node
-
-
-def product_by_routine(w: Writer, roots: Sequence[Node], homes: Homes) -> bool:
-    """Whether a nest is one product of a matrix and a vector by a routine; it is stored then."""
-    given = in_memory(w, roots[0]) if len(roots) == 1 else None
-    if given is not None:
-        buffer = w.home(roots[0])
-        store_product(w, given, buffer)
-        know(w, given.root, homes, buffer)
-    return given is not None
-
-
-def products_in_one_walk(w: Writer, step: Pair, homes: Homes) -> None:
-    """xᵀ (x v), where both products read a few rows before the next ones are read."""
-    first, second = step.made
-    one, other = in_memory(w, first), in_memory(w, second)
-    if one is None or other is None or one.matrix.transposed or not other.matrix.transposed:
-        w.nest([first], homes)
-        w.nest([second], homes)
-        return
-    between, buffer = w.home(first), w.home(second)
-    w.places.buffers[first] = between
-    store_product(w, other, buffer, one)
-    for given, into in ((one, between), (other, buffer)):
-        know(w, given.root, homes, into)
-
-
-def know(w: Writer, root: Node, homes: Homes, buffer: Buffer) -> None:
-    """Make a product known that has been stored."""
-    finished(w, root, homes, buffer)
-    if is_register(root.type):
-        w.places.numbers[root] = w.load(w.places.buffers.pop(root))
-
-
-def in_memory(w: Writer, root: Node) -> Product | None:
-    """The product of a matrix and a vector that a root is, if a routine computes it."""
-    if root.op is not t.matvec or kind_of(root) not in LANES:
-        return None
-    x, vector = root.inputs
-    matrix = operand(x, w.places.buffers)
-    buffer, places = w.places.buffers.get(matrix.base), count(x.type.shape[-2:])
-    if buffer is None or buffer.skipped or {buffer.kind, kind_of(vector)} != {kind_of(root)}:
-        return None
-    if isinstance(places, int) and places <= SMALL_MATRIX:
-        return None
-    if any(unknowns(n) & w.program.found for n in x.type.shape):
-        return None
-    return Product(root, matrix, buffer, vector)
-
-
-def store_product(w: Writer, given: Product, into: Buffer, before: Product | None = None) -> None:
-    """Store a product of a matrix and a vector, one of a batch after the other.
-
-    The vector may be the product `before`, of the same matrix: it is computed as well then.
-    """
-    b, kind, matrix, taken = w.b, into.kind, given.matrix, list[Any]()
-
-    def memory(type: TensorType) -> Value:
-        new, pointer = w.program.take(type)
-        taken.append(new)
-        return pointer
-
-    def in_buffer(x: Node) -> Buffer:
-        found = w.places.buffers.get(x)
-        if found is None or found.skipped:
-            found = w.buffer(x.type, memory(x.type))
-            w.copy(x, [found])
-        return found
-
-    def call(name: str, *values: Value) -> None:
-        routine = w.program.shared((name, kind), Address(code(name, kind)[name]))
-        b.do(f"call void {routine.text}({', '.join([x.typed for x in values])})")
-
-    shape, length = given.root.inputs[0].type.shape, given.root.type.shape[-1]
-    rows, columns = [w.size(n) for n in (reversed(shape[-2:]) if matrix.transposed else shape[-2:])]
-    apart, vectors = w.size(matrix.apart), [(given.vector, in_buffer(given.vector))]
-    if before is not None:
-        vectors.append((before.vector, in_buffer(before.vector)))
-    vectors.append((given.root, into))
-    if matrix.transposed:
-        scratch = memory(TensorType(given.root.type.dtype, (2 * (length + LANES[kind]),)))
-
-    def one(_: Value, index: tuple[Value, ...]) -> None:
-        a = start(w, given.buffer, matrix.strides, index)
-        v, *inner, y = [start(w, buffer, rows_apart(x.type.shape), index) for x, buffer in vectors]
-
-        def read(first: Value, many: Value, begun: Value) -> None:
-            part, own = moved(b, a, b.mul(first, apart), kind), moved(b, v, first, kind)
-            for x in inner:
-                call("across", part, x, own, many, columns, apart)
-            call("down", part, own, scratch, many, columns, apart, begun)
-
-        def both(first: Value, many: Value) -> Sequence[Value]:
-            part, own = moved(b, a, b.mul(first, apart), kind), moved(b, v, first, kind)
-            call("twice", part, *inner, own, scratch, many, columns, apart)
-            return ()
-
-        def pieces(first: Value, many: Value) -> Sequence[Value]:
-            in_pieces(w, columns, many, lambda at, n, begun: read(b.add(first, at), n, begun))
-            return ()
-
-        def strip(first: Value) -> Sequence[Value]:
-            many = b.op("sub nsw", b.call("smin", b.add(first, integer(STRIP)), rows), first)
-            if not matrix.transposed:
-                part = moved(b, a, b.mul(first, apart), kind)
-                call("across", part, v, moved(b, y, first, kind), many, columns, apart)
-            elif inner:
-                short = b.op("icmp sle", columns, integer(FEW_HALVES * LANES[kind] // 2))
-                b.branch(short, lambda: both(first, many), lambda: pieces(first, many))
-            else:
-                read(first, many, FALSE)
-            if matrix.transposed:
-                call("join", scratch, y, columns, b.op("icmp ne", first, integer(0)))
-            if b.signals.in_nests:
-                b.spend(b.mul(many, columns))
-            return ()
-
-        # Without rows there is a strip of none, whose sum is 0.
-        end = b.call("smax", rows, integer(1))
-        w.places.looped(integer(0), end, STRIP, (), strip, looks=b.signals.in_nests)
-
-    each(w, shape[:-2], one)
-    for one_taken in taken:
-        w.program.give_back(one_taken)
-
-
-def in_pieces(
-    w: Writer, columns: Value, rows: Value, read: Callable[[Value, Value, Value], None]
-) -> None:
-    """read(first, many, begun) for so few rows that they stay in the fastest cache."""
-    b = w.b
-    few = b.op("sdiv", integer(IN_CACHE), b.call("smax", columns, integer(1)))
-    few = b.call("smax", b.op("and", few, integer(-ROWS)), integer(ROWS))
-    pieces = b.op("sdiv", b.op("add nsw", rows, b.op("sub nsw", few, integer(1))), few)
-
-    def piece(k: Value) -> Sequence[Value]:
-        first = b.mul(k, few)
-        many = b.call("smin", few, b.op("sub nsw", rows, first))
-        read(first, many, b.op("icmp ne", k, integer(0)))
-        return ()
-
-    # Without rows there is a piece of none, which clears the sums.
-    w.places.looped(integer(0), b.call("smax", pieces, integer(1)), 1, (), piece, looks=True)
-
-
-def rows_apart(shape: Shape) -> tuple[Size, ...]:
-    """How many values there are from one place to the next, for each axis but the last."""
-    return tuple([count(shape[axis + 1 :]) for axis in range(len(shape) - 1)])
-
-
-# ---- the routines
 
 
 @cached
@@ -332,12 +155,11 @@ def down(kind: str) -> str:
 def join(kind: str) -> str:
     """The IR of `join`: y becomes `part`, or their sum where it has `begun`.
 
-    Behind `part` lies what rounding has added to y.
+    `lost` is what rounding has added to y.
     """
     b = Builder(LANES[kind])
     p, columns = Places(b, integer), size("columns")
-    part = sums_of(b, "part", kind)
-    lost = part._replace(pointer=moved(b, part.pointer, part.shape[0], kind))
+    part, lost = [sums_of(b, name, kind) for name in ("part", "lost")]
     y, zero = Buffer(Value("%y", "ptr"), (columns,), kind), b.widen(literal(0.0, kind))
 
     def first(j: Index, mask: Value) -> Sequence[Value]:
@@ -358,7 +180,7 @@ def join(kind: str) -> str:
         lambda: p.lanes(columns, (), first),
     )
     b.do("ret void")
-    given = f"{WRITTEN_TO} %part, {WRITTEN_TO} %y, i64 %columns, i1 %begun"
+    given = f"{READ} %part, {WRITTEN_TO} %lost, {WRITTEN_TO} %y, i64 %columns, i1 %begun"
     return module(f"define void @join({given})", b)
 
 

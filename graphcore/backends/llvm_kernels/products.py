@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
 from functools import partial
+from types import ModuleType
 from typing import NamedTuple
 
 from graphcore.backends.rounding import PRODUCTS_OF_BLAS
-from graphcore.ir import Hidden, Node, Size, TensorType
+from graphcore.ir import Hidden, Node, Shape, Size, TensorType
 from graphcore.ir.help_text import attributes
 from graphcore.ir.sizes import count, minimum, unknowns
 from graphcore.ops import elementwise as e
@@ -22,14 +23,15 @@ from graphcore.ops import tensor as t
 from . import dense, thin
 from .addressing import BYTES, Buffer, Index
 from .arithmetic import kind_of, literal, rule_of
-from .batches import each
+from .batches import each, in_ranges
 from .builder import FALSE, TRUE, Builder, Value, integer
 from .entrance import Address
 from .folds import rounding
 from .lapack import Call, check_sizes
+from .machine import levels
 from .places import At
 from .results import changed, finished
-from .sharing import FEW
+from .storing import reaches
 from .writer import Homes, Writer
 
 PRODUCTS_PER_VALUE = 16
@@ -113,26 +115,98 @@ def start(w: Writer, buffer: Buffer, strides: Sequence[Size], index: Sequence[Va
 
 def product(w: Writer, node: Node, homes: Homes) -> None:
     """x y; of a matrix with its own transpose one triangle, which is mirrored."""
-    x, y = map(operand, node.inputs)
-    for side in (x, y):
+    for side in map(operand, node.inputs):
         w.lying(side.base)
-    buffer, rows = w.home(node), w.size(node.type.shape[-2])
-    if buffer.kind not in dense.KINDS:
-        check_sizes(w, node, *map(w.size, (*node.inputs[0].type.shape[-2:], node.type.shape[-1])))
-        far = "rows or columns that lie 2**31 or more values apart"
-        check_sizes(w, node, w.size(x.apart), w.size(y.apart), reason=far)
-
-    def one(_: Value, index: tuple[Value, ...]) -> None:
-        some_rows_of_product(w, node, buffer, index, integer(0), rows)
-
-    batch = node.type.shape[:-2]
-    matrices = partial(each, w, batch, one)
-    many = any(not isinstance(n, int) or n >= FEW for n in batch)
-    if many and buffer.kind in dense.KINDS:
-        w.sharing.over(partial(work_of_product, w, node), matrices, once=True)
-    else:  # threads share the rows of each
-        matrices()
+    buffer = w.home(node)
+    if buffer.kind in dense.KINDS:
+        by_parts(w, node, buffer)
+    else:
+        by_blas(w, node, buffer)
     finished(w, node, homes, buffer)
+
+
+def by_parts(w: Writer, node: Node, buffer: Buffer) -> None:
+    """A product that threads share: rows of each matrix, or columns where there are few rows."""
+    own, batch = is_own_product(node), node.type.shape[:-2]
+    rows, columns = map(w.size, node.type.shape[-2:])
+    is_thin = may_be_thin(w, node, rows)
+    wide = FALSE if own else w.b.both(w.b.neither(is_thin), dense.is_wide(w.b, rows, columns))
+    memory = Memory(w, node)
+
+    def ranges() -> None:
+        memory.of_thread()
+
+        def some(index: tuple[Value, ...], first: Value, many: Value) -> None:
+            pairs = (integer(0), first), (rows, many), (first, integer(0)), (many, columns)
+            row, height, column, width = [w.b.select(wide, *pair) for pair in pairs]
+            if own:  # from the diagonal on
+                column, width = first, w.b.sub(columns, first)
+            block = Block(row, height, column, width)
+            block_of_product(w, node, buffer, index, block, memory, is_thin)
+
+        size = w.b.select(wide, columns, rows)
+        least = w.b.select(wide, integer(dense.SOME_COLUMNS), dense.rows_at_once(w.b, rows))
+        in_ranges(w, batch, size, least, some)
+
+    w.sharing.over(partial(work_of_product, w, node), ranges, once=True)
+    memory.give_back()
+
+    def triangle(_: Value, index: tuple[Value, ...]) -> None:
+        own = start(w, buffer, strides_of(node.type.shape), index)
+        mirror(w, buffer._replace(pointer=own, shape=buffer.shape[-2:]))
+
+    if own:
+        triangles = partial(each, w, batch, triangle)
+        w.sharing.over(partial(w.program.count, node.type.shape), triangles)
+
+
+class Block(NamedTuple):
+    """Some rows, from one on, and some columns of a product."""
+
+    row: Value
+    rows: Value
+    column: Value
+    columns: Value
+
+
+def may_be_thin(w: Writer, node: Node, rows: Value) -> Value:
+    """Whether so many rows of a product are computed by `thin`."""
+    x, y = node.inputs
+    k, j = w.size(x.type.shape[-1]), w.size(node.type.shape[-1])
+    return FALSE if operand(y).transposed else thin.is_quicker(w.b, kind_of(node), rows, k, j)
+
+
+class Memory:
+    """Memory for a product: sums of blocks of the inner axis, and rows of x that are copied."""
+
+    def __init__(self, w: Writer, node: Node) -> None:
+        self.w, kind, inner = w, node.type.dtype, node.inputs[0].type.shape[-1]
+        blocks = [more_than(inner, n) for n in (dense.INNER_OF_FEW_ROWS, dense.LONGEST_INNER)]
+        copied = operand(node.inputs[0]).transposed
+        self.parts = sum(blocks, start=0)
+        room = dense.room_for(levels()[0]) if copied else (0,)
+        self.types = TensorType(kind, (self.parts, *node.type.shape[-2:])), TensorType(kind, room)
+        self.taken = [w.program.take(type) for type in self.types]
+        self.sums, self.room = [pointer for _, pointer in self.taken]
+        self.is_shared = node.type.ndim == 2
+
+    def of_thread(self) -> None:
+        """Take memory of each thread where the loop that comes next is shared."""
+        own, bytes = self.w.sharing.own, self.w.program.bytes
+        sums, room = [partial(bytes, type) for type in self.types]
+        self.room = own(self.room, room)
+        if not self.is_shared:  # threads compute rows of several matrices
+            self.sums = own(self.sums, sums)
+
+    def give_back(self) -> None:
+        """Let others take the memory."""
+        for taken, _ in self.taken:
+            self.w.program.give_back(taken)
+
+
+def strides_of(shape: Shape) -> list[Size]:
+    """How many values there are from one place of each axis to the next."""
+    return [count(shape[axis + 1 :]) for axis in range(len(shape))]
 
 
 def work_of_product(w: Writer, node: Node) -> Value:
@@ -145,100 +219,92 @@ def some_rows_of_product(
     w: Writer, node: Node, buffer: Buffer, index: Sequence[Value], first: Value, rows: Value
 ) -> None:
     """So many rows of the product at an index of the batch, whose operands lie in memory."""
-    own = is_own_product(node)
+    memory = Memory(w, node)
+    block = Block(first, rows, integer(0), w.size(node.type.shape[-1]))
+    block_of_product(w, node, buffer, index, block, memory, may_be_thin(w, node, rows))
+    memory.give_back()
+
+
+def block_of_product(
+    w: Writer,
+    node: Node,
+    buffer: Buffer,
+    index: Sequence[Value],
+    block: Block,
+    memory: Memory,
+    is_thin: Value,
+) -> None:
+    """A block of the product at an index of the batch."""
     x, y = map(operand, node.inputs)
-    left, right = w.lying(x.base), w.lying(y.base)
     k, j = w.size(node.inputs[0].type.shape[-1]), w.size(node.type.shape[-1])
     of_x, of_y = w.size(x.apart), w.size(y.apart)
     lying = [n for side, apart in ((x, of_x), (y, of_y)) for n in side.steps(apart)]
-    shape = node.type.shape
-    strides = [count(shape[axis + 1 :]) for axis in range(len(shape))]
-    a = start(w, left, x.strides, (*index, first))
-    b = start(w, right, y.strides, index)
-    c = start(w, buffer, strides, (*index, first))
+    right = start(w, w.lying(y.base), y.strides, index)
+    into = start(w, buffer, strides_of(node.type.shape), (*index, block.row))
+    before = w.b.mul(w.size(memory.parts), w.b.mul(block.row, j))
+    starts = [
+        start(w, w.lying(x.base), x.strides, (*index, block.row)),
+        moved(w.b, right, w.b.mul(lying[3], block.column), buffer.kind),
+        moved(w.b, into, block.column, buffer.kind),
+    ]
+    sums = moved(w.b, memory.sums, w.b.add(before, block.column), buffer.kind)
 
-    def by_thin() -> Sequence[Value]:
-        routine = w.program.shared(("thin", buffer.kind), Address(thin.code(buffer.kind)["thin"]))
-        call(routine, a, b, c, rows, k, j, *lying[:2], of_y)
-        return ()
-
-    def by_dense() -> Sequence[Value]:
-        routine = w.program.shared(
-            ("dense", buffer.kind), Address(dense.code(buffer.kind)["dense"])
-        )
-        inner = node.inputs[0].type.shape[-1]
-        parts = more_than(inner, dense.INNER_OF_FEW_ROWS) + more_than(inner, dense.LONGEST_INNER)
-        taken, part = w.program.take(TensorType(node.type.dtype, (parts, *shape[-2:])))
-        upper = TRUE if own else FALSE
-
-        wide = FALSE if own else dense.is_wide(w.b, rows, j)
-
-        def some(first: Value, many: Value) -> None:
-            """The product of some rows, or of some columns."""
-            height, width = w.b.select(wide, rows, many), w.b.select(wide, many, j)
-            row = w.b.select(wide, integer(0), first)
-            column = w.b.select(wide, first, integer(0))
-            above, size = w.b.mul(row, j), w.size(parts)
-            starts = [
-                moved(w.b, pointer, places, buffer.kind)
-                for pointer, places in (
-                    (a, w.b.mul(lying[0], row)),
-                    (b, w.b.mul(lying[3], column)),
-                    (c, w.b.add(above, column)),
-                    (part, w.b.add(w.b.mul(size, above), column)),
-                )
-            ]
-            call(routine, *starts, height, k, width, *lying, j, upper)
-
-        def in_ranges() -> None:
-            size = w.b.select(wide, j, rows)
-            least = w.b.select(wide, integer(dense.SOME_COLUMNS), dense.rows_at_once(w.b, rows))
-            w.sharing.ranges(size, least, some)
-
-        if own:
-            some(integer(0), rows)
-        else:
-            w.sharing.over(partial(work_of_product, w, node), in_ranges, once=True)
-        w.program.give_back(taken)
-        if own:
-            mirror(w, buffer._replace(pointer=c, shape=buffer.shape[-2:]))
-        return ()
-
-    def call(routine: Value, *given: Value) -> None:
+    def call(module: ModuleType, name: str, *given: Value) -> Sequence[Value]:
+        address = Address(module.code(buffer.kind)[name])
+        routine = w.program.shared((name, buffer.kind), address)
         text = f"call void {routine.text}({', '.join([x.typed for x in given])})"
         w.b.do(text, routine, *given)
+        return ()
 
-    if buffer.kind in dense.KINDS:
-        is_thin = FALSE if y.transposed else thin.is_quicker(w.b, buffer.kind, rows, k, j)
-        w.b.branch(is_thin, by_thin, by_dense)
-        return
-    matrix = buffer._replace(pointer=c, shape=buffer.shape[-2:])
+    upper = TRUE if is_own_product(node) else FALSE
+    of_thin = *starts, block.rows, k, j, *lying[:2], of_y
+    of_dense = (
+        *(*starts, sums, memory.room, block.rows, k, block.columns),
+        *(*lying, j, upper),
+    )
+    ways = partial(call, thin, "thin", *of_thin), partial(call, dense, "dense", *of_dense)
+    w.b.branch(is_thin, *ways)
+
+
+def by_blas(w: Writer, node: Node, buffer: Buffer) -> None:
+    """Products of complex matrices."""
+    x, y = map(operand, node.inputs)
+    k, j = w.size(node.inputs[0].type.shape[-1]), w.size(node.type.shape[-1])
+    rows, of_x, of_y = w.size(node.type.shape[-2]), w.size(x.apart), w.size(y.apart)
+    check_sizes(w, node, *map(w.size, (*node.inputs[0].type.shape[-2:], node.type.shape[-1])))
+    far = "rows or columns that lie 2**31 or more values apart"
+    check_sizes(w, node, of_x, of_y, reason=far)
     columns = [side.steps(apart)[n] for side, apart, n in ((x, of_x, 1), (y, of_y, 0))]
 
-    def gemm(first: Value, many: Value, into: Value) -> None:
-        blas = Call(w, "gemm", buffer.kind)
-        ways = ["T" if side.transposed else "N" for side in (y, x)]
-        sizes = blas.size(j), blas.size(rows), blas.size(many)
-        parts = [
-            moved(w.b, pointer, w.b.mul(first, step), buffer.kind)
-            for pointer, step in zip((a, b), columns, strict=True)
-        ]
-        ends = blas.number(0.0), into, blas.stride(j)
-        numbers = blas.number(1.0), parts[1], blas.stride(of_y), parts[0], blas.stride(of_x)
-        blas(*ways, *sizes, *numbers, *ends)
+    def one(_: Value, index: tuple[Value, ...]) -> None:
+        a = start(w, w.lying(x.base), x.strides, index)
+        b = start(w, w.lying(y.base), y.strides, index)
+        c = start(w, buffer, strides_of(node.type.shape), index)
+        matrix = buffer._replace(pointer=c, shape=buffer.shape[-2:])
 
-    def at_once() -> Sequence[Value]:
-        gemm(integer(0), k, c)
-        return ()
+        def gemm(first: Value, many: Value, into: Value) -> None:
+            blas = Call(w, "gemm", buffer.kind)
+            ways = ["T" if side.transposed else "N" for side in (y, x)]
+            sizes = blas.size(j), blas.size(rows), blas.size(many)
+            parts = [
+                moved(w.b, pointer, w.b.mul(first, step), buffer.kind)
+                for pointer, step in zip((a, b), columns, strict=True)
+            ]
+            ends = blas.number(0.0), into, blas.stride(j)
+            numbers = blas.number(1.0), parts[1], blas.stride(of_y), parts[0], blas.stride(of_x)
+            blas(*ways, *sizes, *numbers, *ends)
 
-    def in_blocks() -> Sequence[Value]:
-        add_blocks(w, node, matrix, k, gemm)
-        return ()
+        def at_once() -> Sequence[Value]:
+            gemm(integer(0), k, c)
+            return ()
 
-    known = k.number is not None and k.number <= PRODUCTS_OF_BLAS
-    w.b.branch(
-        TRUE if known else w.b.op("icmp sle", k, integer(PRODUCTS_OF_BLAS)), at_once, in_blocks
-    )
+        def in_blocks() -> Sequence[Value]:
+            add_blocks(w, node, matrix, k, gemm)
+            return ()
+
+        w.b.branch(reaches(w.b, k, PRODUCTS_OF_BLAS + 1), in_blocks, at_once)
+
+    each(w, node.type.shape[:-2], one)
 
 
 def more_than(size: Size, least: int) -> Size:

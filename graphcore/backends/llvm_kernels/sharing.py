@@ -85,6 +85,10 @@ class Sharing:
             return in_parts()
         return b.branch(b.op("icmp sge", total, integer(LEAST)), in_parts, alone)
 
+    def in_order(self) -> AbstractContextManager[None]:
+        """A context in which loops are written for one thread."""
+        return setting(self, waiting=None)
+
     def before(self) -> AbstractContextManager[None]:
         """A context in which code is written before the part that is written, or comes next."""
         b, part = self.b, self.b.part or self.waiting
@@ -133,24 +137,6 @@ class Sharing:
 
         self.steps(steps, part)
         return True
-
-    def ranges(self, size: Value, group: Value, write: Callable[[Value, Value], object]) -> None:
-        """write(first, many) for ranges of an axis, each of some groups of so many places.
-
-        The last group has the places that are left as well.
-        """
-        b = self.b
-        if self.waiting is None:
-            write(integer(0), size)
-            return
-        groups = b.call("smax", b.op("sdiv", size, group), integer(1))
-
-        def part(begin: Value, end: Value) -> None:
-            first, stop = b.mul(begin, group), b.mul(end, group)
-            stop = b.select(b.op("icmp eq", end, groups), size, stop)
-            write(first, b.sub(stop, first))
-
-        self.steps(groups, part)
 
     def steps(self, steps: Value, write: Callable[[Value, Value], None]) -> None:
         """The part whose steps from a first one to a last one are what `write` writes."""

@@ -55,17 +55,19 @@ def multiplied(
     if z is None:
         z = np.full((len(x), y.shape[1]), 7, x.dtype)
     kind = next(kind for kind, dtype in KINDS.items() if x.dtype == dtype)
-    pointers, sizes = [ctypes.c_void_p] * 4, [ctypes.c_int64] * 8
+    pointers, sizes = [ctypes.c_void_p] * 5, [ctypes.c_int64] * 8
     call = ctypes.CFUNCTYPE(None, *pointers, *sizes, ctypes.c_bool)(
         code(kind, dense.levels()[0])["dense"]
     )
     steps = [step // x.itemsize for step in (*x.strides, *y.strides, z.strides[0])]
     part = np.full_like(z, 7, shape=(2, len(z), steps[-1]))
+    room = np.full_like(z, 7, shape=dense.room_for(dense.levels()[0]))
     call(
         x.ctypes.data,
         y.ctypes.data,
         z.ctypes.data,
         part.ctypes.data,
+        room.ctypes.data,
         *x.shape,
         y.shape[1],
         *steps,
@@ -251,14 +253,14 @@ memory = mmap.mmap(-1, below + page + stack)
 start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
 assert libc.mprotect(ctypes.c_void_p(start + below), ctypes.c_size_t(page), 0) == 0
 code = elementary.compiled(dense.Dense("f64", level).text(), "dense", level=level)
-pointers, sizes = [ctypes.c_void_p] * 4, [ctypes.c_int64] * 8
+pointers, sizes = [ctypes.c_void_p] * 5, [ctypes.c_int64] * 8
 call = ctypes.CFUNCTYPE(None, *pointers, *sizes, ctypes.c_bool)(code["dense"])
 x = np.ones((8, 8))
 
 @ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
 def run(_):
     z, part = np.empty((8, 8)), np.empty((2, 8, 8))
-    given = [a.ctypes.data for a in (x, x, z, part)]
+    given = [a.ctypes.data for a in (x, x, z, part, part)]
     call(*given, *[8] * 4, 1, 8, 1, 8, False)
 
 attributes, thread = (ctypes.c_char * 64)(), ctypes.c_ulong()

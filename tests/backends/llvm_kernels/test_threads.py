@@ -60,6 +60,7 @@ X, Y, V, P = named("i", "j")("x"), named("j", "k")("y"), named("i")("v"), named(
 C = named("i", dtype="complex128")("c")
 AT = named("m", dtype="int64")("at")
 Q, K = named("h", "i", "d")("q"), named("h", "j", "d")("k")
+W, B = named("j")("w"), named("h", "i", "j")("b")
 FEW = gc.tensor("few", {"i": None, "c": 3}, dtype="float32")
 SCORES = gc.special.softmax(gc.dot(Q, K, dim="d"), dim="j")
 
@@ -79,12 +80,32 @@ PROGRAMS: dict[str, tuple[list[gc.Tensor], Any]] = {
     "complex": ([C], [C.sum(), gc.exp(C)]),
     "product": ([X, Y], gc.dot(X, Y, dim="j")),
     "slopes": ([X, Y], gc.grad((gc.tanh(gc.dot(X, Y, dim="j")) ** 2).sum(), [X, Y])),
+    "turned products": (
+        [X, B],
+        [
+            gc.dot(X, X.rename(j="l"), dim="i"),
+            gc.dot(X, X.rename(i="l"), dim="j"),
+            gc.dot(B, B.rename(j="l"), dim="i"),
+            gc.dot(B, X.rename(j="l"), dim="i"),
+        ],
+    ),
+    "matrix and vector": (
+        [X, V, W, B],
+        [
+            gc.dot(X, W, dim="j"),
+            gc.dot(X, V, dim="i"),
+            gc.dot(X, gc.dot(X, W, dim="j"), dim="i"),
+            gc.dot(B, W, dim="j"),
+            gc.dot(B, V, dim="i"),
+        ],
+    ),
     "attention": ([Q, K], gc.dot(SCORES, K, dim="j")),
     "transposed": ([X], gc.exp(X).transpose("j", "i")),
     "taken": ([V, AT], V.isel(i=AT) * 2),
     "loop": ([X, P], gc.scan(stepped, gc.zeros_like(X), P, dim="m")),
 }
-SIZES = {"i": 70, "j": 41, "k": 35, "m": 29, "h": 3, "d": 5}
+SIZES = {"i": 470, "j": 41, "k": 35, "m": 29, "h": 3, "d": 5}
+"""More rows than a strip of those that a product of a matrix and a vector reads."""
 
 
 SLOWLY = [pytest.param(name, marks=pytest.mark.slow) for name in PROGRAMS if name not in QUICK]
