@@ -28,7 +28,7 @@ from graphcore.backends.boundary import Boundary
 from graphcore.backends.c_function import CFunction
 from graphcore.backends.given_results import GivenResults
 from graphcore.backends.target import Choice, Target, Values
-from graphcore.backends.targets import NATIVE, NUMPY, TARGETS, target_by_rule
+from graphcore.backends.targets import JAX, NATIVE, NUMPY, TARGETS, target_by_rule
 from graphcore.frontend.core.arguments import check_word
 from graphcore.frontend.core.base import Tensor, brief, refusal, type_refusal
 from graphcore.frontend.core.trees import Tree, flatten, picker
@@ -60,7 +60,7 @@ else:
     R = TypeVar("R")
 
 Plain: TypeAlias = Literal["numpy"]
-Returns = Literal["numpy", "xarray"]
+Returns = Literal["numpy", "xarray", "jax"]
 
 
 class Options(TypedDict, total=False):
@@ -118,15 +118,17 @@ def compile(
     "selected, joined, padded with nan, averaged over blocks, or merged to levels of an index. "
     "Where one position is picked the coordinate becomes a scalar. A dim that is sorted, "
     "transformed or new has no coordinate, nor one that a loop or branch selects from, nor one "
-    "along which different elements of one argument meet.",
+    "along which different elements of one argument meet. "
+    'With "jax", which needs `target="jax"`, they are arrays of JAX, where they were computed.',
     native='Whether machine code runs the program: True is `target="native"`, False '
     '`target="numpy"`.',
-    target='What runs the program, from the first call to the last: "numpy", NumPy calls, or '
-    '"native", machine code, whose first call takes tens to hundreds of milliseconds more. None, '
-    "the default, decides by the ops of the program: machine code if it computes some of them "
-    "otherwise than NumPy does, and if this machine can run it. `Compiled.target` says which and "
-    "why. A `Target` of another package may be given too. The two differ by rounding: results of "
-    "elementwise operations by at most 4 units in the last place.",
+    target='What runs the program, from the first call to the last. With "numpy" it is NumPy '
+    'calls. With "native" it is machine code, whose first call takes tens to hundreds of '
+    'milliseconds more. With "jax" it is a program of XLA for each set of sizes that calls '
+    "have. None, the default, decides by the ops of the program: machine code if it computes some "
+    "of them otherwise than NumPy does, and if this machine can run it. `Compiled.target` says "
+    "which and why. A `Target` of another package may be given too. The first two differ by "
+    "rounding: results of elementwise operations by at most 4 units in the last place.",
     join="How labels of one dim are joined that differ between DataArrays, arguments or constants. "
     'By default, "exact", the call is refused. With "override" elements meet by position, and '
     'results have the labels of the first. With "inner" those meet whose labels all have, in the '
@@ -178,7 +180,7 @@ def compile(
     graph = program(nodes, [y.node for y in results], not_listed(nodes))
     if dtype is not None:
         require_precision(graph, dtype)
-    asked = asked_for(native, target)
+    asked = with_options(asked_for(native, target), returns)
     return Compiled(graph, arranged.form(), mirrored.form(), returns, asked, join, rules)
 
 
@@ -412,6 +414,20 @@ def target_asked_for(asked: Asked) -> Target | None:
     return found
 
 
+def with_options(asked: Asked, returns: Returns) -> Asked:
+    """The target that a user asks for, with the options that it alone takes."""
+    given: dict[str, Any] = {"returns": returns} if returns == "jax" else {}
+    if not given:
+        return asked
+    target = target_asked_for(asked)
+    for name, value in given.items():
+        if target is None or name not in target.options:
+            reason = f"{name}={value!r} is an option of target={JAX.name!r}"
+            raise refusal(reason, cure=f"write target={JAX.name!r} too, or leave it out")
+    assert target is not None
+    return target.with_options(**given)
+
+
 ANYWHERE = "NumPy computes every op, on every machine"
 
 
@@ -443,8 +459,8 @@ def first_call(compiled: weakref.ref[Compiled]) -> Values:
 
 def labeller(graph: Graph, returns: Returns, join: Join) -> DataArrays | None:
     """The function that turns arrays into the results of a call."""
-    check_word("returns", returns, ("numpy", "xarray"))
-    if returns == "numpy":
+    check_word("returns", returns, get_args(Returns))
+    if returns != "xarray":
         return None
 
     sizes = [node for node in graph.nodes() if node.op is leaf.as_size]

@@ -11,7 +11,7 @@ import numpy as np
 from graphcore.backends.arguments import Arguments
 from graphcore.backends.boundary import Boundary
 from graphcore.backends.printing import silence
-from graphcore.backends.target import Choice, Program, Target, Values
+from graphcore.backends.target import Choice, Compilation, Program, Target, Values
 from graphcore.backends.targets import NATIVE
 from graphcore.frontend.core.arguments import check_word
 from graphcore.frontend.core.base import type_refusal
@@ -94,8 +94,20 @@ class Questions(Listing):
         return self.target.name == NATIVE.name
 
     @property
+    def compilations(self) -> Sequence[Compilation]:
+        """The sets of sizes that the program was compiled for, each with its seconds.
+
+        A program of `target="jax"` is compiled for each set of unknown sizes that calls have. The
+        other targets compile once, for all sizes: theirs is empty.
+        """
+        return self._program.compilations
+
+    @property
     def source(self) -> str:
-        """The program as text: a Python function of NumPy calls, or the loops of machine code."""
+        """The program as text: a Python function of NumPy calls, the loops of machine code, or ops.
+
+        A program of `target="jax"` is shown as the ops that JAX traces.
+        """
         (head, _), *rest = self._program.lines()
         return "".join(f"{line}\n" for line in (f"{head}  # {self.target}", *[x for x, _ in rest]))
 

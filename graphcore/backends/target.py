@@ -13,7 +13,7 @@ from graphcore.analysis.cost import TargetCosts
 from graphcore.inspection.profile import Found, Machine
 from graphcore.ir import Array, Graph, Node
 from graphcore.ir.errors import GraphTypeError
-from graphcore.ir.help_text import attributes
+from graphcore.ir.help_text import attributes, fields
 from graphcore.ir.locks import new_lock
 from graphcore.ir.provenance import described_by, user_line
 from graphcore.rewrites.pipeline import Passes, shared_passes, without_collection
@@ -34,6 +34,19 @@ class Choice(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.runs}{self.why}"
+
+
+@fields
+class Compilation(NamedTuple):
+    """A compilation for the sizes of some calls, of a target that compiles for each set of them.
+
+    `sizes` are unknown sizes by name, `rooms` the most steps of each `while_loop` whose steps are
+    recorded. `seconds` is how long it took, with the first call of these sizes.
+    """
+
+    sizes: Mapping[str, int]
+    rooms: Mapping[str, int]
+    seconds: float
 
 
 class Measurement(Protocol):
@@ -77,6 +90,11 @@ class Program(ABC):
         """
         return None
 
+    @property
+    def compilations(self) -> Sequence[Compilation]:
+        """What was compiled for sizes of calls; nothing where one code serves all sizes."""
+        return ()
+
     def lines(self) -> Sequence[tuple[str, Sequence[Node]]]:
         """The source, line by line, each with the nodes that it computes."""
         return []
@@ -109,12 +127,14 @@ class Program(ABC):
     shared="The passes before a graph is built that other targets have too.",
     own="The passes after them.",
     runs='What runs programs, in a few words: "NumPy calls".',
+    options="The options of `compile` that it alone takes.",
 )
 class Target(ABC):
     """A way to run programs."""
 
     name: ClassVar[str]
     runs: ClassVar[str]
+    options: ClassVar[frozenset[str]] = frozenset()
 
     @property
     def costs(self) -> TargetCosts:
@@ -135,6 +155,10 @@ class Target(ABC):
     def passes(self) -> Passes:
         """All passes."""
         return [*self.shared, *self.own]
+
+    def with_options(self, **options: Any) -> Target:
+        """The target with some of its options."""
+        return self
 
     def unavailable(self) -> str | None:
         """Why it cannot run on this machine; None where it can."""

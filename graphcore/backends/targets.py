@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib.util import find_spec
+from typing import Any
 
 from graphcore.analysis.cost import TargetCosts
 from graphcore.ir import Graph, Node, Trait
@@ -97,9 +98,14 @@ class XLA(Target):
     """
 
     name, runs = "jax", "XLA"
+    options = frozenset({"returns"})
 
     def __init__(self, on_device: bool = False) -> None:
         self.on_device = on_device
+
+    def with_options(self, **options: Any) -> XLA:
+        """The target whose results are as asked for."""
+        return XLA(options.get("returns") == self.name)
 
     @property
     def shared(self) -> Passes:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -13,17 +14,19 @@ from graphcore.backends import result_memory
 from graphcore.backends.boundary import Boundary
 from graphcore.backends.errors import reword
 from graphcore.backends.failing import SizeError
-from graphcore.backends.target import Program, Values
+from graphcore.backends.target import Compilation, Program, Values
 from graphcore.ir import Array, Graph, Node
-from graphcore.ir.help_text import fields
-from graphcore.ir.provenance import described_by
+from graphcore.ir.errors import GraphWarning
+from graphcore.ir.name_text import show_dim
+from graphcore.ir.provenance import described_by, user_line
 from graphcore.ir.sizes import evaluate, unknowns
 from graphcore.ops import control, leaf, tensor
-from graphcore.schedule.order import in_order
+from graphcore.schedule.order import finders, in_order
 
 from .emit import Emitter
 from .failures import SITE, Failures, can_fail, depth_of
 from .sizes import Sizes
+from .source import source_lines
 
 ROOM = 64
 """The steps of a recorded `while_loop` that there is room for at first."""
@@ -31,14 +34,6 @@ barrier: Callable[[], None] = jax.effects_barrier
 """Waits for prints."""
 LARGE = 2**20
 """Constants of so many bytes are operands of XLA's program, not parts of its text."""
-
-
-@fields
-class Compilation(NamedTuple):
-    """A program that XLA compiled: its unknown sizes, and the seconds until its first results."""
-
-    sizes: Mapping[str, int]
-    seconds: float
 
 
 class Traced:
@@ -55,8 +50,11 @@ class Traced:
     def __init__(self, graph: Graph, names: Sequence[str]) -> None:
         self.graph, self.names = graph, tuple(names)
         nodes = [*graph.every_node()]
-        trips = [x.attrs["trips"] for x in nodes if x.op is control.while_loop]
-        self.counted = [*dict.fromkeys(name for x in trips if x is not None for name in x.unknowns)]
+        found = finders(nodes)
+        loops = {name: some[0] for name, some in found.items() if some[0].op is control.while_loop}
+        with described_by(graph.trace):
+            self.loops = [f"{node.said} at {node.origin}" for node in loops.values()]
+        self.counted = [*loops]
         self.large = [*dict.fromkeys(filter(is_large, nodes))]
         self.depth, self.reads = depth_of(graph), can_fail(graph)
         self.prints = any(x.op is tensor.print_ for x in nodes)
@@ -132,9 +130,9 @@ class Traced:
                 MemoryError(str(error)), None, "the memory of the device is full"
             ) from error
         if new:
-            counts = dict(zip(self.counted, rooms, strict=True))
-            seconds = time.perf_counter() - start
-            self.compilations.append(Compilation({**self.known(sizes), **counts}, seconds))
+            shown = {show_dim(name): size for name, size in self.known(sizes).items()}
+            lines = dict(zip(self.loops, rooms, strict=True))
+            self.compilations.append(Compilation(shown, lines, time.perf_counter() - start))
         return made
 
 
@@ -182,6 +180,11 @@ class XLAProgram(Program):
         parts = [*[x.traced for x in self.finders], self.traced]
         return [each for part in parts for each in part.compilations]
 
+    def lines(self) -> Sequence[tuple[str, Sequence[Node]]]:
+        """The ops that JAX traces."""
+        with described_by(self.graph.trace):
+            return source_lines(self.graph)
+
     def make(self) -> Values:
         """The function of a call's arguments."""
 
@@ -191,7 +194,10 @@ class XLAProgram(Program):
                 for finder in self.finders:
                     sizes = (*sizes, self.size(finder, arrays, sizes))
                 results = self.traced(arrays, sizes)
-            return results if self.on_device else [*map(own_array, results)]
+            if self.on_device:
+                warn_of_halving(results)
+                return results
+            return [*map(own_array, results)]
 
         return call
 
@@ -232,6 +238,23 @@ RELATIONS: dict[str, Callable[[int, int], bool]] = {
     "<": int.__lt__,
     "<=": int.__le__,
 }
+
+
+def warn_of_halving(results: Sequence[Any]) -> None:
+    """Warn once that JAX computes with half the bits of what it is given."""
+    halves = jax.dtypes.canonicalize_dtype(np.float64) == np.float32
+    if halves and not _warned and any(y.dtype in WIDE for y in results):
+        _warned.append(True)
+        said = (
+            "call: results are of 64 bits, and JAX computes with 32 of them: y + 1 is float32\n"
+            "  cure: jax.config.update('jax_enable_x64', True), or inputs of dtype='float32'"
+        )
+        line = user_line()
+        warnings.warn_explicit(said, GraphWarning, line.file, line.line)
+
+
+_warned: list[bool] = []
+WIDE = ("float64", "complex128", "int64", "uint64")
 
 
 def is_large(node: Node) -> bool:
