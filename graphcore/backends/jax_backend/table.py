@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from . import along, arrays, control, host, matrices, positions, reductions, spectra
+from . import (
+    along,
+    arrays,
+    control,
+    elementwise,
+    host,
+    matrices,
+    positions,
+    reductions,
+    special,
+    spectra,
+)
 from .entries import TABLE
 
 __all__ = [
@@ -10,9 +21,11 @@ __all__ = [
     "along",
     "arrays",
     "control",
+    "elementwise",
     "host",
     "matrices",
     "positions",
     "reductions",
+    "special",
     "spectra",
 ]
