@@ -124,7 +124,7 @@ class XLA(Target):
         """The nodes without an entry, and those along axes whose sizes a loop finds."""
         from .jax_backend.lacks import lacks
 
-        return lacks(graph)
+        return lacks(graph, buckets=False)
 
     def build(self, graph: Graph, boundary: Boundary) -> Program:
         """A program of JAX."""

@@ -139,6 +139,8 @@ SOME: dict[str, str] = {
     "graphcore.backends.jax_backend.entries TABLE": "the target refuses it",
     "graphcore.backends.jax_backend.host HOST": "XLA computes it",
     "graphcore.backends.jax_backend.lacks OWN": "the table has an entry for the op",
+    "graphcore.backends.jax_backend.padded_ops PADDED": "the entry serves padded axes as well",
+    "graphcore.backends.jax_backend.padded_ops UPDATES": "nothing is received",
     "graphcore.backends.jax_backend.padding FORWARD": "elements along axes are brought together",
     "graphcore.backends.jax_backend.padding NEUTRAL": "along padded axes the op is refused",
     "graphcore.backends.jax_backend.padding SUMS": "nothing is added up",

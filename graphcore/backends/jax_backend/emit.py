@@ -15,9 +15,10 @@ from graphcore.ir.types import TupleType
 from graphcore.ops import leaf
 from graphcore.schedule.order import in_order
 
-from .entries import Value
+from .entries import Entry, Value
 from .failures import Failures, MatrixError, Site, first_outside, first_true
-from .padding import masked, valid
+from .padded_ops import PADDED
+from .padding import masked, touches, valid
 from .sizes import Sizes
 from .table import TABLE
 
@@ -124,10 +125,17 @@ class Emitter:
         if node in self.constants:
             return self.constants[node]
         with jax.named_scope(scope(node)):
-            made = TABLE[node.op](self, node, *masked(self, node, xs))
+            made = self.rule(node)(self, node, *masked(self, node, xs))
         if isinstance(node.type, TupleType):
             return tuple(self.fitting(node, *pair) for pair in zip(made, node.type.items))
         return self.fitting(node, made, node.type)
+
+    def rule(self, node: Node) -> Entry:
+        """The entry of a node, or the rule for axes that are padded."""
+        counts = self.found.counts
+        if counts and node.op in PADDED and touches(node, counts):
+            return PADDED[node.op]
+        return TABLE[node.op]
 
     def fitting(self, node: Node, value: Value, type: TensorType) -> Value:
         """A value that an entry has made, in its dtype and of its shape."""

@@ -14,7 +14,7 @@ import numpy as np
 from jax import lax
 
 from graphcore.ir import DType, Node, Op, Size, TensorType
-from graphcore.ir.axes import How, operands
+from graphcore.ir.axes import How, operands, values
 from graphcore.ir.sizes import unknowns
 from graphcore.ops import elementwise, tensor
 
@@ -39,6 +39,11 @@ LEAST = {"f": -np.inf, "c": -np.inf, "b": False}
 MOST = {"f": np.inf, "c": np.inf, "b": True}
 
 
+def last(dtype: DType) -> Any:
+    """What is sorted to the end."""
+    return np.nan if dtype.kind in "fc" else highest(dtype)
+
+
 def zero(dtype: DType) -> Any:
     return 0
 
@@ -49,11 +54,11 @@ def one(dtype: DType) -> Any:
 
 SUMS = (tensor.sum_, tensor.einsum, tensor.matmul, tensor.matvec, tensor.vecdot, tensor.norm)
 NEUTRAL: dict[Op, Neutral] = {
-    **dict.fromkeys((*SUMS, tensor.any_, tensor.embed, tensor.overlap_add), zero),
+    **dict.fromkeys((*SUMS, tensor.any_, tensor.overlap_add), zero),
     **dict.fromkeys((tensor.prod, tensor.all_, elementwise.power), one),
     **dict.fromkeys((tensor.max_, tensor.argmax), lowest),
     **dict.fromkeys((tensor.min_, tensor.argmin), highest),
-    tensor.sort: lambda dtype: np.nan if dtype.kind in "fc" else highest(dtype),
+    **dict.fromkeys((tensor.sort, tensor.searchsorted), last),
 }
 """What stands in the padding of an op's operands, so that it changes nothing of the result."""
 
@@ -66,10 +71,8 @@ FORWARD = frozenset(
 """Ops along an axis whose elements come from those before, or that are as far from the start."""
 
 
-def unmasked(node: Node, names: Container[str]) -> Iterator[tuple[int, int]]:
+def mixed(node: Node, names: Container[str]) -> Iterator[tuple[int, int]]:
     """The operands and axes of sizes of these names along which a node brings elements together."""
-    if node.op.dialect in ("control", "leaf"):
-        return
     by_result: Any = None
     for k, type in enumerate(operands(node)):
         for axis, size in enumerate(type.shape):
@@ -86,37 +89,34 @@ def is_each(sources: Sequence[Any], axis: int) -> bool:
     return any(s is not None and s.how is How.EACH and s.axes == (axis,) for s in sources)
 
 
-def stays(node: Node, axis: int, names: Container[str]) -> bool:
-    """Whether padding at the end of an operand's axis is at the end of the result's as well."""
-    if node.op is tensor.slice_:
-        start, step = node.attrs["starts"][axis], node.attrs["steps"][axis]
-        return step > 0 and not any(name in names for name in unknowns(start))
-    if node.op in (tensor.reshape, tensor.pack):
-        # What is merged with the axis, row-major, comes after it.
-        return all(size == 1 for size in node.inputs[0].type.shape[:axis])
-    return node.op in FORWARD
-
-
-def unpadded(node: Node, names: Container[str]) -> str | None:
-    """Why a node cannot be computed where sizes of these names are padded; None if it can."""
-    for _, axis in unmasked(node, names):
-        if node.op not in NEUTRAL and not stays(node, axis, names):
-            return "it works along an axis whose size is found while the program runs"
-    return None
+def touches(node: Node, names: Container[str]) -> bool:
+    """Whether an axis of an operand or of a result has a size of these names."""
+    every = (*operands(node), *values(node.type))
+    return any(name in names for type in every for size in type.shape for name in unknowns(size))
 
 
 def masked(cx: Tracing, node: Node, xs: list[Value]) -> list[Value]:
     """Operands with neutral elements in the padding of axes that an op brings together."""
     counts = cx.found.counts
-    if not counts:
+    if not counts or node.op not in NEUTRAL:
         return xs
     found = [*xs]
-    for k, axis in unmasked(node, counts):
-        if not stays(node, axis, counts):
-            x, size = found[k], node.inputs[k].type.shape[axis]
-            neutral = jnp.asarray(NEUTRAL[node.op](x.dtype), x.dtype)
-            found[k] = jnp.where(along(axis, x.ndim, inside(cx, size)), x, neutral)
+    for k, axis in mixed(node, counts):
+        size = node.inputs[k].type.shape[axis]
+        found[k] = filled(cx, found[k], axis, size, NEUTRAL[node.op])
     return found
+
+
+def filled(cx: Tracing, x: Value, axis: int, size: Size, neutral: Neutral) -> Value:
+    """An array with a neutral element in the padding of an axis."""
+    return jnp.where(
+        along(inside(cx, size), axis, x.ndim), x, jnp.asarray(neutral(x.dtype), x.dtype)
+    )
+
+
+def along(flags: Value, axis: int, ndim: int) -> Value:
+    """Flags along one of several axes, to be broadcast along the others."""
+    return flags.reshape([-1 if i == axis else 1 for i in range(ndim)])
 
 
 def inside(cx: Tracing, size: Size) -> Value:
@@ -124,16 +124,11 @@ def inside(cx: Tracing, size: Size) -> Value:
     return lax.iota(jnp.int64, cx.size(size)) < cx.found.count(size)
 
 
-def along(axis: int, ndim: int, flags: Value) -> Value:
-    """Flags along one of several axes, to be broadcast along the others."""
-    return flags.reshape([-1 if i == axis else 1 for i in range(ndim)])
-
-
 def valid(cx: Tracing, shape: Sequence[int], type: TensorType) -> Value | None:
     """Which places of an array are no padding, whose axes are the first ones of a type."""
     found = None
     for axis, (_, size) in enumerate(zip(shape, type.shape, strict=False)):
         if cx.found.is_padded(size):
-            flags = along(axis, len(shape), inside(cx, size))
+            flags = along(inside(cx, size), axis, len(shape))
             found = flags if found is None else found & flags
     return None if found is None else jnp.broadcast_to(found, shape)

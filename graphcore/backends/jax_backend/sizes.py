@@ -41,7 +41,7 @@ class Sizes:
 
     def in_memory(self, size: Size) -> int:
         """The size of an axis in memory: of a padded one the most elements that it may have."""
-        return self._range(size)[1] if self.is_padded(size) else evaluate(size, self.known)
+        return max(self._range(size)[1], 0) if self.is_padded(size) else evaluate(size, self.known)
 
     def count(self, size: Size) -> Any:
         """How many elements an axis has: a traced number where it is padded."""
