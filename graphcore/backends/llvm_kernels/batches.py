@@ -8,6 +8,7 @@ factors have a 0 on the diagonal are solved again, one by one, which words the f
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -51,7 +52,7 @@ def bounded(size: Size) -> Size:
 def sides(w: Writer, node: Node, kind: np.dtype, rows: Size, columns: Size) -> Buffer:
     """Memory for several matrices, whose sizes may be smaller."""
     shape = bounded(rows), bounded(columns), WIDTH
-    buffer = w.new(node, TensorType(kind, shape))
+    buffer = w.own(w.new(node, TensorType(kind, shape)))
     return buffer._replace(shape=(w.size(rows), w.size(columns), integer(WIDTH)))
 
 
@@ -59,7 +60,7 @@ def memory(w: Writer, node: Node, a: Node) -> Factors:
     """Memory that a node needs for factors until it is computed."""
     n, whole = a.type.shape[-1], np.dtype(np.int32)
     exchanges, info = (
-        w.new(node, TensorType(whole, shape)) for shape in ((bounded(n), WIDTH), (WIDTH,))
+        w.own(w.new(node, TensorType(whole, shape))) for shape in ((bounded(n), WIDTH), (WIDTH,))
     )
     return Factors(sides(w, node, a.type.dtype, n, n), exchanges, info, w.size(n))
 
@@ -129,6 +130,35 @@ def index_of_matrix(w: Writer, shape: Shape, number: Value) -> tuple[Value, ...]
     return (number, *reversed(found))
 
 
+def each_shared(
+    w: Writer, shape: Shape, work: Callable[[], Value], prepared: Callable[[], One]
+) -> None:
+    """body(number, index) for each matrix of a batch, which threads share.
+
+    The body is `prepared` once; memory that it writes to is owned by each thread: `Writer.own`.
+    """
+
+    def write() -> None:
+        body = prepared()
+
+        def matrix(number: Value) -> Sequence[Value]:
+            body(number, index_of_matrix(w, shape, number))
+            return ()
+
+        def steps(begin: Value, end: Value) -> None:
+            w.places.looped(begin, end, 1, (), matrix)
+
+        if w.sharing.waiting is None:
+            each(w, shape, body)
+        else:
+            w.sharing.steps(w.program.count(shape), steps)
+
+    if shape:
+        w.sharing.over(work, write, once=True)
+    else:
+        write()
+
+
 def vectorised(w: Writer, shape: Shape, one: One, several: Several) -> None:
     """several(index, mask) for the matrices of a batch, side by side along its last axis.
 
@@ -136,17 +166,19 @@ def vectorised(w: Writer, shape: Shape, one: One, several: Several) -> None:
     """
     p, b, width, size = w.places, w.b, w.b.width, w.size(shape[-1])
 
-    def row(at: Value, index: tuple[Value, ...]) -> None:
+    def row(index: tuple[Value, ...], first: Value, many: Value) -> None:
         def group(i: Index, mask: Value) -> Sequence[Value]:
             info = several((*map(Index, index), i), mask)
             if info is not None:
-                again(info, i.base, index, at)
+                again(info, i.base, index)
             return ()
 
         with b.side_by_side(WIDTH):
-            p.lanes(size, (), group)
+            p.run(first, b.add(first, many), (), group)
 
-    def again(info: Buffer, start: Value, index: tuple[Value, ...], at: Value) -> None:
+    def again(info: Buffer, start: Value, index: tuple[Value, ...]) -> None:
+        before = p.place([*map(Index, index)], [*map(w.size, shape[:-1])]).base
+
         def failed(lanes: Index) -> Value:
             return b.op("icmp ne", p.load(changed(w, info), (lanes,), TRUE), integer(0, "i32"))
 
@@ -155,7 +187,7 @@ def vectorised(w: Writer, shape: Shape, one: One, several: Several) -> None:
 
             def alone() -> Sequence[Value]:
                 with b.side_by_side(width):
-                    one(b.add(b.mul(at, size), i), (*index, i))
+                    one(b.add(b.mul(before, size), i), (*index, i))
                 return ()
 
             b.branch(failed(Index(k)), alone)
@@ -167,7 +199,7 @@ def vectorised(w: Writer, shape: Shape, one: One, several: Several) -> None:
 
         b.branch(b.any_lane(failed(LANE)), some)
 
-    each(w, shape[:-1], row)
+    in_ranges(w, shape[:-1], size, integer(WIDTH), row)
 
 
 def in_groups(
@@ -175,25 +207,31 @@ def in_groups(
     kind: str,
     shape: Shape,
     sizes: Sequence[Value],
-    one: One,
-    prepared: Callable[[], Several],
+    one: Callable[[], One],
+    several: Callable[[], Several],
 ) -> None:
-    """`one` for each matrix of a batch, or several at a time, once that is `prepared`."""
+    """`one` for each matrix of a batch, or `several` at a time, which are prepared here."""
+    work = partial(work_of_batch, w, shape, sizes)
 
     def alone() -> Sequence[Value]:
-        each(w, shape, one)
+        each_shared(w, shape, work, one)
         return ()
+
+    def in_lanes() -> None:
+        vectorised(w, shape, one(), several())
 
     def side_by_side() -> Sequence[Value]:
-        vectorised(w, shape, one, several)
+        w.sharing.over(work, in_lanes, once=True)
         return ()
 
-    worth = are_worth_it(w, kind, shape, sizes)
-    if worth.text == "false":
-        alone()
-    else:
-        several = prepared()
-        w.b.branch(worth, side_by_side, alone)
+    w.b.branch(are_worth_it(w, kind, shape, sizes), side_by_side, alone)
+
+
+def work_of_batch(w: Writer, shape: Shape, sizes: Sequence[Value]) -> Value:
+    """About how much solving a batch computes, if LAPACK does not use threads of its own for it."""
+    b, n = w.b, sizes[0] if sizes else integer(1)
+    values = b.mul(b.mul(n, b.mul(n, n)), w.program.count(shape))
+    return b.select(reaches(b, n, small_matrices.MOST_SOLVED + 1), integer(0), values)
 
 
 def are_worth_it(w: Writer, kind: str, shape: Shape, sizes: Sequence[Value]) -> Value:
@@ -240,7 +278,7 @@ def factor(w: Writer, f: Factors, a: Node, at: At, mask: Value) -> None:
     """Factor the transposes of matrices of a batch."""
     copy(w, a, f.packed, at, mask)
     below = f.packed.kind, f.packed.pointer, f.exchanges.pointer, f.n
-    small_matrices.factored(w, *below, f.info.pointer.text, name="factor_vectorised")
+    small_matrices.factored(w, *below, f.info.pointer, name="factor_vectorised")
 
 
 def copy(w: Writer, x: Node, buffer: Buffer, at: At, mask: Value) -> None:

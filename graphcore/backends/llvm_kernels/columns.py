@@ -7,27 +7,30 @@ in between. The bits are the same as if each column were added up by itself.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from graphcore.ir import Node, TensorType
 from graphcore.ir.sizes import count
 from graphcore.ops import tensor as t
 
-from .addressing import Index
+from .addressing import BYTES, Index
 from .batches import in_ranges
 from .builder import Value, integer
 from .folds import Walk, blocks_of
 from .loop_axes import long_axes
 from .nests import folds, reduced
 from .places import At
-from .reductions import FOLDS
+from .reductions import FOLDS, Folding
 from .results import changed
+from .storing import reaches
 from .walks import side_by_side, work
 from .writer import Homes, Writer
 
 COLUMNS = 256
 """How many columns threads get at least."""
+LARGEST = max(BYTES.values())
+"""How many bytes a total takes at most."""
 IN_CACHE = 2**14
 """How many values are read from the fastest cache in any order."""
 
@@ -85,11 +88,88 @@ class Tiles:
             self.added = {root: w.own(self.added[root], row) for root, row in self.row.items()}
             staying(())
 
-        def ranges() -> None:
+        def in_columns() -> Sequence[Value]:
             some = lambda _, first, many: self.columns((), first, many, vectors)
             in_ranges(w, (), last, integer(COLUMNS), some)
+            return ()
+
+        def ranges() -> None:
+            if p.shared is None or w.sharing.waiting is None or self.cut:
+                in_columns()
+            else:
+                in_rows = partial(self.in_blocks, last, vectors, p.shared.memory)
+                w.b.branch(reaches(w.b, last, 2 * COLUMNS), in_columns, in_rows)
 
         w.sharing.over(partial(work, p, self.roots), rows if lead else ranges)
+
+    def in_blocks(
+        self, many: Value, vectors: int, taken: Callable[[Value], Value]
+    ) -> Sequence[Value]:
+        """The sums of all blocks of rows, put into memory that is taken, then joined in order."""
+        p, b, n, most = self.w.places, self.w.b, self.sizes[0], integer(self.most)
+        whole = b.op("and", b.add(many, integer(b.width - 1)), integer(-b.width))
+        blocks = b.op("sdiv", b.add(n, b.sub(most, integer(1))), most)
+        each = b.mul(b.mul(blocks, whole), integer(LARGEST))
+        memory = taken(b.mul(each, integer(len(self.roots))))
+
+        def places(first: Value, wanted: Sequence[tuple[Node, At]], walk: Walk) -> list[Value]:
+            row, found = b.mul(b.op("sdiv", first, most), whole), list[Value]()
+            for (root, at), start in zip(wanted, walk.starts, strict=True):
+                bytes = b.mul(b.add(row, at[-1].base), integer(BYTES[start.kind]))
+                offset = b.add(bytes, b.mul(each, integer(self.roots.index(root))))
+                text = f"getelementptr i8, {memory.typed}, {offset.typed}"
+                found.append(b.emit("ptr", 0, text, memory, offset))
+            return found
+
+        def rows(first: Value) -> Sequence[Value]:
+            def block(mask: Value, *columns: Index) -> Sequence[Value]:
+                wanted, _, walk = self.begun([(i,) for i in columns], mask)
+                end = b.call("smin", b.add(first, most), n)
+                parts = walk.block(0, (), first, end, self.most)
+                for x, place in zip(parts, places(first, wanted, walk), strict=True):
+                    b.do(f"store {x.typed}, {place.typed}, align 1", x, place)
+                return ()
+
+            side_by_side(p, many, vectors, block)
+            return ()
+
+        def joined(mask: Value, *columns: Index) -> Sequence[Value]:
+            wanted, begun, walk = self.begun([(i,) for i in columns], mask)
+
+            def join(first: Value, *now: Value) -> Sequence[Value]:
+                parts = []
+                for x, place in zip(walk.starts, places(first, wanted, walk), strict=True):
+                    text = f"load {x.type}, {place.typed}, align 1"
+                    parts.append(b.now(x.kind, text, x.wide, place))
+                return walk.exactly(now[: len(parts)], now[len(parts) :], parts)
+
+            start = [*walk.starts, *walk.nothing_added(walk.starts)]
+            self.give(wanted, begun, p.looped(integer(0), n, self.most, start, join), mask)
+            return ()
+
+        p.looped(integer(0), n, self.most, (), rows)
+        side_by_side(p, many, vectors, joined)
+        return ()
+
+    def begun(
+        self, places: Sequence[At], mask: Value
+    ) -> tuple[list[tuple[Node, At]], list[Folding], Walk]:
+        """The totals of some columns: which they are, how they begin and end, their loops."""
+        p, wanted = self.w.places, [(root, at) for root in self.roots for at in places]
+        begun = [FOLDS[root.op](p, root, at, mask) for root, at in wanted]
+        return wanted, begun, Walk(p, [each.fold for each in begun], self.sizes)
+
+    def give(
+        self,
+        wanted: Sequence[tuple[Node, At]],
+        begun: Sequence[Folding],
+        totals: Sequence[Value],
+        mask: Value,
+    ) -> None:
+        """Store results."""
+        for (root, at), each, total in zip(wanted, begun, totals, strict=False):
+            for buffer in self.buffers[root]:
+                self.w.places.store(buffer, at, mask, each.finish(total))
 
     def columns(self, at: At, begin: Value, many: Value, vectors: int) -> None:
         """The loops for some columns: over the axes that vanish, then over the columns."""
@@ -138,9 +218,7 @@ class Tiles:
     ) -> None:
         """Rows from `first` to `end`, added to the totals of some columns."""
         p, b, most = self.w.places, self.w.b, self.most
-        wanted = [(root, at) for root in self.roots for at in places]
-        begun = [FOLDS[root.op](p, root, at, mask) for root, at in wanted]
-        walk = Walk(p, [each.fold for each in begun], self.sizes)
+        wanted, begun, walk = self.begun(places, mask)
         sums = [wanted[k] for k in walk.sums]
 
         def fresh() -> Sequence[Value]:
@@ -163,9 +241,7 @@ class Tiles:
         totals, added = found[: len(wanted)], found[len(wanted) :]
 
         def finished() -> Sequence[Value]:
-            for (root, at), each, total in zip(wanted, begun, totals, strict=True):
-                for buffer in self.buffers[root]:
-                    p.store(buffer, at, mask, each.finish(total))
+            self.give(wanted, begun, totals, mask)
             return ()
 
         def kept() -> Sequence[Value]:

@@ -6,6 +6,7 @@ BLAS reads columns first, so that it takes a matrix that lies row by row as its 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from graphcore.backends.numpy_backend.linalg import SINGULAR
 from graphcore.ir import Node, TensorType
@@ -16,7 +17,7 @@ from graphcore.ops import tensor as t
 from . import capsules, small_matrices
 from .addressing import Buffer, Index
 from .arithmetic import kind_of, literal, rule_of
-from .batches import each, entries
+from .batches import each, each_shared, entries, work_of_batch
 from .builder import TRUE, Value, integer
 from .entrance import Address
 from .places import At
@@ -67,40 +68,40 @@ class Call:
         self.w, self.b, self.kind = w, w.b, kind
         self.routine = w.program.pointer(w.program.address(Address(address)))
 
-    def cell(self, type: str, *values: str) -> str:
+    def cell(self, *values: Value) -> Value:
         """A place on the stack that holds values."""
-        b = self.b
-        name = f"%{b.name('cell')}"
-        b.lines[0].insert(0, f"  {name} = alloca {type}, i32 {max(len(values), 1)}")
-        for n, text in enumerate(values):
+        b, type = self.b, values[0].type
+        level, name = b.part.level if b.part else 0, f"%{b.name('cell')}"
+        b.lines[level].insert(0, f"  {name} = alloca {type}, i32 {len(values)}")
+        for n, x in enumerate(values):
             b.do(f"{name}.{n} = getelementptr {type}, ptr {name}, i64 {n}")
-            b.do(f"store {type} {text}, ptr {name}.{n}")
-        return name
+            b.do(f"store {x.typed}, ptr {name}.{n}", x)
+        return Value(name, "ptr", 0, level)
 
-    def size(self, x: Value) -> str:
+    def info(self) -> Value:
+        """What a routine says of its end: 0 is well."""
+        return self.cell(integer(0, "i32"))
+
+    def size(self, x: Value) -> Value:
         """An integer of 32 bits, which larger sizes have been refused for."""
-        return self.cell("i32", self.b.convert("trunc", x, "i32").text)
+        return self.cell(self.b.convert("trunc", x, "i32"))
 
-    def stride(self, x: Value) -> str:
+    def stride(self, x: Value) -> Value:
         """How far apart columns are, which is at least 1."""
         return self.size(self.b.call("smax", x, integer(1)))
 
-    def number(self, x: float) -> str:
+    def number(self, x: float) -> Value:
         """A factor."""
         part = {"c64": "f32", "c128": "f64"}.get(self.kind, self.kind)
         parts = [literal(x, part), literal(0.0, part)][: 1 + (part != self.kind)]
-        return self.cell(parts[0].type, *[p.text for p in parts])
+        return self.cell(*parts)
 
     def __call__(self, *args: str | Value) -> None:
         """Letters, cells and pointers, as the routine has them."""
-        given = []
-        for x in args:
-            if isinstance(x, Value):
-                x = x.text
-            elif not x.startswith("%"):
-                x = self.cell("i8", *[str(ord(letter)) for letter in x])
-            given.append(f"ptr {x}")
-        self.b.do(f"call void {self.routine.text}({', '.join(given)})")
+        self.w.call(
+            self.routine,
+            *[x if isinstance(x, Value) else self.cell(integer(ord(x), "i8")) for x in args],
+        )
         self.b.signals.work += CALL
 
 
@@ -135,12 +136,12 @@ def cholesky(w: Writer, node: Node, homes: Homes) -> None:
         value = b.select(below, p.at(a, index, mask), literal(0, kind_of(node)))
         p.store(buffer, index, mask, value)
 
-    p.everywhere(node.type.shape, lower)
+    everywhere = partial(p.everywhere, node.type.shape, lower)
+    w.sharing.over(partial(w.program.count, node.type.shape), everywhere)
     call = Call(w, "potrf", buffer.kind)
-    info = call.cell("i32", "0")
 
     def one(at: Value, index: tuple[Value, ...]) -> None:
-        own = matrix(w, buffer, node.type, at)
+        own, info = matrix(w, buffer, node.type, at), call.info()
         small_matrices.either(
             w,
             n,
@@ -155,18 +156,18 @@ def cholesky(w: Writer, node: Node, homes: Homes) -> None:
 
         b.branch(is_set(w, info), lost)
 
-    each(w, node.type.shape[:-2], one)
+    batch = node.type.shape[:-2]
+    each_shared(w, batch, partial(work_of_batch, w, batch, [n]), lambda: one)
     finished(w, node, homes, buffer)
 
 
 def solve_triangular(w: Writer, node: Node, homes: Homes) -> None:
     """x with t x = b, in the buffer of the result: xᵀ tᵀ = bᵀ."""
-    p, attrs = w.places, node.attrs
-    a, right = node.inputs
+    attrs, (a, right) = node.attrs, node.inputs
     buffer, factor = w.home(node), w.lying(lying(a))
     n, columns = map(w.size, node.type.shape[-2:])
     check_sizes(w, node, n, columns)
-    p.everywhere(node.type.shape, lambda at, mask: p.store(buffer, at, mask, p.at(right, at, mask)))
+    w.copy(right, [buffer], stored=True)
     if attrs["check"] and not attrs["unit"]:
         refuse_singular(w, node, n, columns)
     trsm = Call(w, "trsm", buffer.kind)
@@ -176,7 +177,8 @@ def solve_triangular(w: Writer, node: Node, homes: Homes) -> None:
         own, other = matrix(w, buffer, node.type, at), matrix(w, factor, a.type, at)
         solve_in_place(w, trsm, other, own, *ways)
 
-    each(w, node.type.shape[:-2], one)
+    batch = node.type.shape[:-2]
+    each_shared(w, batch, partial(work_of_batch, w, batch, [n]), lambda: one)
     finished(w, node, homes, buffer)
 
 
@@ -245,10 +247,10 @@ def without_result(
     entries(w, rows, columns, lambda i, j: w.places.store(own, (i, j), TRUE, nan))
 
 
-def is_set(w: Writer, info: str) -> Value:
+def is_set(w: Writer, info: Value) -> Value:
     """Whether a routine has returned anything but 0."""
-    found = w.b.now("i32", f"load i32, ptr {info}")
-    return w.b.now("i1", f"icmp ne {found.typed}, 0")
+    found = w.b.now("i32", f"load i32, {info.typed}", 0, info)
+    return w.b.now("i1", f"icmp ne {found.typed}, 0", 0, found)
 
 
 def is_finite(w: Writer, x: Node, index: tuple[Value, ...]) -> Value:

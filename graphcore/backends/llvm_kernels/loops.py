@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 
-from graphcore.ir import Graph, Node, Op, Size, TensorType
+from graphcore.ir import Graph, Node, Op, Size, TensorType, Trait
 from graphcore.ir.sizes import minimum, unknowns
 from graphcore.ops import control
 from graphcore.ops.leaf import values
 from graphcore.ops.schedule import kernel
 from graphcore.schedule.order import order_of_body, updates
 
-from . import entrance
+from . import entrance, sharing
 from .addressing import Buffer
 from .arithmetic import cast
 from .builder import Value, integer
@@ -156,9 +157,29 @@ def scan(w: Writer, node: Node) -> None:
         b.spend(spent)
         return new
 
-    last = w.places.looped(integer(0), length, 1, carries.start, step, looks=True)
-    carries.last(node, last)
+    def steps(begin: Value, end: Value) -> None:
+        w.places.looped(begin, end, 1, (), step, looks=True)
+
+    if are_apart(node):
+        some = partial(w.sharing.each_step, length, steps)
+        w.sharing.over(lambda: b.mul(length, spent), some, once=True)
+    else:
+        last = w.places.looped(integer(0), length, 1, carries.start, step, looks=True)
+        carries.last(node, last)
     w.know(results, [buffer._replace(level=b.level) for buffer in stacked])
+
+
+def are_apart(node: Node) -> bool:
+    """Whether threads may share the steps of a loop: many, from which nothing is carried on."""
+    length, body = node.attrs["length"], node.attrs["body"]
+    few = isinstance(length, int) and length < sharing.FEW
+    return not (few or node.attrs["carries"] or any(map(is_single, body.every_node())))
+
+
+def is_single(node: Node) -> bool:
+    """Whether a node needs memory that grows, calls a kernel, or is seen outside."""
+    grows = node.attrs.get("trips") is not None
+    return grows or node.op is kernel or Trait.EFFECT in node.op.traits
 
 
 class Records:

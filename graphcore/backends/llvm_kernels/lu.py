@@ -21,7 +21,7 @@ from graphcore.ops.leaf import values
 from . import batches, small_matrices
 from .addressing import Buffer, Index, index_of
 from .arithmetic import kind_of, literal, rule_of
-from .batches import each, entries, in_groups
+from .batches import each_shared, entries, in_groups
 from .builder import PARTS, TRUE, Value, integer
 from .lapack import Call, check_sizes, is_set, matrix, side_by_side, solve_in_place, without_result
 from .results import changed, finished
@@ -56,6 +56,11 @@ def memory(w: Writer, node: Node, a: Node) -> Factors:
     return Factors(packed, exchanges, size)
 
 
+def owned(w: Writer, f: Factors) -> Factors:
+    """Memory of each thread, where the loop that comes next is shared."""
+    return f._replace(packed=w.own(f.packed), exchanges=w.own(f.exchanges))
+
+
 def positions(index: Sequence[Value]) -> At:
     """The index of a matrix of a batch."""
     return tuple(map(Index, index))
@@ -71,7 +76,7 @@ def copy(w: Writer, x: Node, at: At, buffer: Buffer) -> None:
 
 def factor(w: Writer, f: Factors, a: Node, at: At, getrf: Call) -> Value:
     """Factor a matrix of a batch; whether a factor of 0 shows on the diagonal."""
-    info = getrf.cell("i32", "0")
+    info = getrf.info()
     copy(w, a, at, f.packed)
 
     def called() -> None:
@@ -92,7 +97,7 @@ def lu_factor(w: Writer, node: Node, homes: Homes) -> None:
     buffers = [w.home(packed), w.home(exchanges)]
     f, getrf = memory(w, node, a), Call(w, "getrf", kind_of(a))
 
-    def one(number: Value, index: tuple[Value, ...]) -> None:
+    def one(f: Factors, number: Value, index: tuple[Value, ...]) -> None:
         at, own = positions(index), matrix(w, buffers[0], packed.type, number)
 
         def exchanged(i: Index) -> Sequence[Value]:
@@ -103,7 +108,7 @@ def lu_factor(w: Writer, node: Node, homes: Homes) -> None:
         factor(w, f._replace(packed=own), a, at, getrf)
         p.each(f.n, (), exchanged, 0)
 
-    def prepared() -> batches.Several:
+    def several_factored() -> batches.Several:
         own = batches.memory(w, node, a)
 
         def several(at: At, mask: Value) -> None:
@@ -119,7 +124,8 @@ def lu_factor(w: Writer, node: Node, homes: Homes) -> None:
 
         return several
 
-    in_groups(w, kind_of(a), a.type.shape[:-2], [f.n], one, prepared)
+    one_factored = lambda: partial(one, owned(w, f))
+    in_groups(w, kind_of(a), a.type.shape[:-2], [f.n], one_factored, several_factored)
     w.know([packed, exchanges], [changed(w, buffer) for buffer in buffers])
 
 
@@ -139,7 +145,7 @@ def solve(w: Writer, node: Node, homes: Homes) -> None:
     trsm = Call(w, "trsm", buffer.kind)
     getrf = None if node.op is linalg.lu_solve else Call(w, "getrf", buffer.kind)
 
-    def one(number: Value, index: tuple[Value, ...]) -> None:
+    def one(f: Factors, number: Value, index: tuple[Value, ...]) -> None:
         at, own = positions(index), matrix(w, buffer, node.type, number)
         if len(node.inputs) > 1:
             copy(w, node.inputs[-1], at, own)
@@ -160,11 +166,11 @@ def solve(w: Writer, node: Node, homes: Homes) -> None:
 
         w.b.branch(wrong, lost, solved)
 
-    def prepared() -> batches.Several:
-        return several_solved(w, node, buffer)
-
     with w.vectorised(node):
-        in_groups(w, buffer.kind, node.type.shape[:-2], (f.n, columns), one, prepared)
+        batch, sizes = node.type.shape[:-2], (f.n, columns)
+        one_solved = lambda: partial(one, owned(w, f))
+        several = partial(several_solved, w, node, buffer)
+        in_groups(w, buffer.kind, batch, sizes, one_solved, several)
     finished(w, node, homes, buffer)
 
 
@@ -299,7 +305,7 @@ def determined(w: Writer, node: Node, homes: Homes) -> None:
     f = None if given else memory(w, node, a)
     getrf = None if given else Call(w, "getrf", kind)
 
-    def one(number: Value, index: tuple[Value, ...]) -> None:
+    def one(f: Factors | None, number: Value, index: tuple[Value, ...]) -> None:
         at = positions(index)
         if f is not None and getrf is not None:
             factor(w, f, a, at, getrf)
@@ -335,7 +341,7 @@ def determined(w: Writer, node: Node, homes: Homes) -> None:
         for buffer, value in zip(buffers, found, strict=True):
             p.store(buffer, at, mask, value)
 
-    def prepared() -> batches.Several:
+    def several_determined() -> batches.Several:
         own = None if given else batches.memory(w, node, a)
 
         def several(at: At, mask: Value) -> None:
@@ -345,7 +351,9 @@ def determined(w: Writer, node: Node, homes: Homes) -> None:
 
         return several
 
-    in_groups(w, kind, a.type.shape[:-2], () if given else (n,), one, prepared)
+    one_determined = lambda: partial(one, None if f is None else owned(w, f))
+    sizes = () if given else (n,)
+    in_groups(w, kind, a.type.shape[:-2], sizes, one_determined, several_determined)
     if several:
         w.know(results, [changed(w, buffer) for buffer in buffers])
     else:
@@ -418,11 +426,10 @@ def solve_tridiagonal(w: Writer, node: Node, homes: Homes) -> None:
     copies = [w.new(node, TensorType(x.type.dtype, x.type.shape[-1:])) for x in bands]
     sides = w.new(node, TensorType(node.type.dtype, node.type.shape[-1:-3:-1]))
     gtsv = Call(w, "gtsv", buffer.kind)
-    info = gtsv.cell("i32", "0")
-    after = w.row(copies[0].pointer, TensorType(node.type.dtype, ()), integer(1))
 
-    def one(number: Value, index: tuple[Value, ...]) -> None:
-        at = positions(index)
+    def one(copies: Sequence[Buffer], sides: Buffer, _: Value, index: tuple[Value, ...]) -> None:
+        at, info = positions(index), gtsv.info()
+        after = w.row(copies[0].pointer, TensorType(node.type.dtype, ()), integer(1))
 
         def copy(i: Index) -> Sequence[Value]:
             for x, own in zip(bands, copies, strict=True):
@@ -439,8 +446,12 @@ def solve_tridiagonal(w: Writer, node: Node, homes: Homes) -> None:
         w.program.failures.failed(w.b, is_set(w, info), node, SINGULAR, index)
         entries(w, n, columns, give)
 
+    def prepared() -> batches.One:
+        return partial(one, [w.own(each) for each in copies], w.own(sides))
+
     def solved() -> Sequence[Value]:
-        each(w, node.type.shape[:-2], one)
+        batch = node.type.shape[:-2]
+        each_shared(w, batch, partial(w.program.count, node.type.shape), prepared)
         return ()
 
     w.b.branch(w.b.op("icmp sgt", columns, integer(0)), solved)  # gtsv takes one column for none

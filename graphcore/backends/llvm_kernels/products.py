@@ -251,9 +251,7 @@ def block_of_product(
 
     def call(module: ModuleType, name: str, *given: Value) -> Sequence[Value]:
         address = Address(module.code(buffer.kind)[name])
-        routine = w.program.shared((name, buffer.kind), address)
-        text = f"call void {routine.text}({', '.join([x.typed for x in given])})"
-        w.b.do(text, routine, *given)
+        w.call(w.program.shared((name, buffer.kind), address), *given)
         return ()
 
     upper = TRUE if is_own_product(node) else FALSE

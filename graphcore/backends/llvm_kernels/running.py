@@ -16,15 +16,20 @@ from graphcore.ir import Node, Op, TensorType
 from graphcore.ops import elementwise as e
 from graphcore.ops import tensor as t
 
-from .addressing import ZERO, Index
+from .addressing import ZERO, Buffer, Index
 from .arithmetic import cast, kind_of, literal, rule_of
+from .batches import each_shared, in_ranges
 from .builder import PARTS, TRUE, Value, integer
 from .conversions import DOUBLE, DTYPES
 from .folds import rounding
 from .places import At
 from .reductions import no_extreme
 from .results import changed, finished
+from .storing import reaches
 from .writer import Homes, Writer
+
+COLUMNS = 64
+"""How many places side by side threads get at least."""
 
 COMBINED: dict[Op, Op] = {
     t.cumsum: e.add,
@@ -131,15 +136,13 @@ def extremes_at_once(
         p.store(buffer, (*at, i), mask, found)
         return [b.shuffle(found, [b.width - 1] * b.width)]
 
-    def row(at: At) -> Sequence[Value]:
-        if len(at) == len(front):
-            first = b.widen(start)
-            p.lanes(w.size(length), [first], lambda i, mask, now: vector(at, i, mask, now))
-            return ()
-        return p.each(w.size(front[len(at)]), (), lambda i: row((*at, i)))
+    def row(_: Value, index: tuple[Value, ...]) -> None:
+        at, first = tuple(map(Index, index)), b.widen(start)
+        p.lanes(w.size(length), [first], lambda i, mask, now: vector(at, i, mask, now))
 
     with w.vectorised(node):
-        row(())
+        work = partial(w.program.count, node.type.shape)
+        each_shared(w, tuple(front), work, lambda: row)
     finished(w, node, homes, buffer)
 
 
@@ -177,10 +180,10 @@ def in_turn(
     buffer, last = w.home(node), axis == node.type.ndim - 1
     length = w.size(shape[axis])
     kept = [] if last else [TensorType(DTYPES[kind], shape[axis + 1 :]) for kind in more]
-    others = [w.new(node, type) for type in kept]
+    taken = [w.new(node, type) for type in kept]
 
-    def rows(index: At) -> Sequence[Value]:
-        """All places at one place of the axes up to and with `axis`."""
+    def rows(others: Sequence[Buffer], ends: tuple[Value, Value], index: At) -> Sequence[Value]:
+        """Places at one place of the axes up to and with `axis`, of the last axis between ends."""
         first = index[axis].base.number == 0
 
         def place(index: At, mask: Value) -> Sequence[Value]:
@@ -201,17 +204,21 @@ def in_turn(
             n = len(index)
             if n < len(shape) - 1:
                 return p.each(w.size(shape[n]), (), lambda i: inner((*index, i)))
-            return p.lanes(w.size(shape[n]), (), lambda i, mask: place((*index, i), mask))
+            return p.run(*ends, (), lambda i, mask: place((*index, i), mask))
 
         return inner(index)
 
-    def along(index: At) -> Sequence[Value]:
-        """All places of the axis at one place of those before it."""
+    def along(
+        others: Sequence[Buffer], before: tuple[Value, ...], begin: Value, many: Value
+    ) -> None:
+        """Places of the axis at one place of those before it, for some of the last axis."""
+        index, ends = tuple(map(Index, before)), (begin, b.add(begin, many))
 
-        def begin() -> Sequence[Value]:
+        def whole() -> Sequence[Value]:
             if not last:
-                rows((*index, ZERO))
-                p.looped(integer(1), length, 1, (), lambda i: rows((*index, Index(i))))
+                further = lambda i: rows(others, ends, (*index, Index(i)))
+                rows(others, ends, (*index, ZERO))
+                p.looped(integer(1), length, 1, (), further)
                 return ()
             begun = start((*index, ZERO), TRUE)
             p.store(buffer, (*index, ZERO), TRUE, begun[0])
@@ -224,19 +231,18 @@ def in_turn(
             b.loop(integer(1), length, 1, begun, one)
             return ()
 
-        if length.number is None:
-            b.branch(b.op("icmp sgt", length, integer(0)), begin)
-        elif length.number > 0:
-            begin()
-        return ()
+        b.branch(reaches(b, length, 1), whole)
 
-    def outer(index: At) -> Sequence[Value]:
-        if len(index) == axis:
-            return along(index)
-        return p.each(w.size(shape[len(index)]), (), lambda i: outer((*index, i)))
+    def ranges() -> None:
+        size, group = (1, 1) if last else (shape[-1], COLUMNS)
+        some = partial(along, [w.own(each) for each in taken])
+        in_ranges(w, shape[:axis], w.size(size), integer(group), some)
 
     with w.vectorised(node):
-        outer(())
+        if node.type.ndim > 1:
+            w.sharing.over(partial(w.program.count, shape), ranges)
+        else:
+            ranges()
     finished(w, node, homes, buffer)
 
 

@@ -138,6 +138,13 @@ class Sharing:
         self.steps(steps, part)
         return True
 
+    def each_step(self, steps: Value, write: Callable[[Value, Value], None]) -> None:
+        """write(first, end) for all steps of a loop, or for some in a part if they are shared."""
+        if self.waiting is None:
+            write(integer(0), steps)
+        else:
+            self.steps(steps, write)
+
     def steps(self, steps: Value, write: Callable[[Value, Value], None]) -> None:
         """The part whose steps from a first one to a last one are what `write` writes."""
         b, part = self.b, self.waiting

@@ -63,22 +63,19 @@ def solve_triangular(
     strides = [one, n] if transposed else [n, one]
     ways = [integer(0), one] if lower else [b.sub(n, one), integer(-1)]
     given = [t, x, n, columns, *strides, *ways, Value("true" if unit else "false", "i1")]
-    found = routine(w, name, kind)
-    b.do(f"call void {found.text}({', '.join([v.typed for v in given])})")
+    w.call(routine(w, name, kind), *given)
 
 
 def factored(
-    w: Writer, kind: str, a: Value, exchanges: Value, n: Value, info: str, name: str = "factor"
+    w: Writer, kind: str, a: Value, exchanges: Value, n: Value, info: Value, name: str = "factor"
 ) -> None:
     """As getrf: the factors of a matrix that lies column by column, and its row exchanges."""
-    found, given = routine(w, name, kind), [a, exchanges, n]
-    w.b.do(f"call void {found.text}({', '.join([v.typed for v in given])}, ptr {info})")
+    w.call(routine(w, name, kind), a, exchanges, n, info)
 
 
-def cholesky(w: Writer, kind: str, a: Value, n: Value, info: str) -> None:
+def cholesky(w: Writer, kind: str, a: Value, n: Value, info: Value) -> None:
     """As potrf: the lower triangle becomes l with a = l lᴴ, row by row in memory."""
-    found = routine(w, "cholesky", kind)
-    w.b.do(f"call void {found.text}({a.typed}, {n.typed}, ptr {info})")
+    w.call(routine(w, "cholesky", kind), a, n, info)
 
 
 @cached

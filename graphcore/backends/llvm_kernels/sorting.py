@@ -21,6 +21,7 @@ from graphcore.ops import tensor as t
 from . import capsules, machine
 from .addressing import Buffer, Index, index_of
 from .arithmetic import cast, kind_of, kind_of_dtype, rule_of
+from .batches import One, each_shared
 from .builder import TRUE, WIDTH, Builder, Value, integer, real
 from .entrance import Address
 from .places import At
@@ -87,7 +88,7 @@ def searched(w: Writer, node: Node, homes: Homes) -> None:
         return p.run(whole, n, (), partial(several, index))
 
     if shape:
-        inner(())
+        w.sharing.over(partial(w.program.count, shape), lambda: inner(()))
     else:
         place((), TRUE)
     finished(w, node, homes, buffer)
@@ -131,6 +132,10 @@ class Order:
         """Memory for as many words as a row has values."""
         return self.w.new(node, TensorType(dtype, (n,)))
 
+    def of_thread(self) -> None:
+        """Take memory of each thread where the loop that comes next is shared."""
+        self.keys, *self.rest = [self.w.own(x) for x in (self.keys, *self.rest)]
+
     def take(self, i: Index, mask: Value, key: Value) -> None:
         """Keep the word of a place."""
         if self.word == "i32":
@@ -139,19 +144,17 @@ class Order:
 
     def call(self) -> None:
         """The words in order; or the places of the first ones, in the first of the other arrays."""
-        b = self.w.b
-        rest = [buffer.pointer.typed for buffer in self.rest]
-        given = [self.keys.pointer.typed, *rest[:1], self.length.typed]
+        none = Value("null", "ptr")
+        rest = [buffer.pointer for buffer in self.rest]
+        given = [self.keys.pointer, *rest[:1], self.length]
         if self.finds_places:
-            sort = "null" if self.sort is None else self.pointer("words", self.sort).text
-            given += [self.many.typed, *rest[1:], f"ptr {sort}"]
-            b.do(f"call void {self.pointer('first', code()['first']).text}({', '.join(given)})")
+            sort = none if self.sort is None else self.pointer("words", self.sort)
+            given += [self.many, *rest[1:], sort]
+            self.w.call(self.pointer("first", code()["first"]), *given)
         elif self.sort is None:
-            given += rest[1:]
-            b.do(f"call void {self.pointer('order', code()['order']).text}({', '.join(given)})")
-        else:
-            routine = self.pointer(("words", self.word), self.sort)
-            b.do(f"call i32 {routine.text}({', '.join(given)}, ptr null)")
+            self.w.call(self.pointer("order", code()["order"]), *given, *rest[1:])
+        else:  # what it returns is always 0
+            self.w.call(self.pointer(("words", self.word), self.sort), *given, none)
 
     def pointer(self, key: object, address: int) -> Value:
         """Where a routine is."""
@@ -172,7 +175,9 @@ def ordered(w: Writer, node: Node, homes: Homes) -> None:
     order, falls = Order(w, node), bool(node.attrs.get("descending"))
     places = order.finds_places
 
-    def row(index: At) -> Sequence[Value]:
+    def row(_: Value, before: tuple[Value, ...]) -> None:
+        index = tuple(map(Index, before))
+
         def at(i: Index) -> At:
             return (*index[:axis], i, *index[axis:])
 
@@ -189,16 +194,13 @@ def ordered(w: Writer, node: Node, homes: Homes) -> None:
         p.lanes(order.length, (), take)
         order.call()
         p.lanes(order.many, (), give)
-        return ()
 
-    others = [size for n, size in enumerate(shape) if n != axis]
+    def prepared() -> One:
+        order.of_thread()
+        return row
 
-    def inner(index: At) -> Sequence[Value]:
-        if len(index) == len(others):
-            return row(index)
-        return p.each(w.size(others[len(index)]), (), lambda i: inner((*index, i)), 0)
-
-    inner(())
+    others = tuple([size for n, size in enumerate(shape) if n != axis])
+    each_shared(w, others, partial(w.program.count, shape), prepared)
     finished(w, node, homes, buffer)
 
 

@@ -160,9 +160,7 @@ class Strips:
     def call(self, name: str, *values: Value) -> None:
         """Call a routine."""
         key, address = (name, self.kind), Address(matvecs.code(name, self.kind)[name])
-        routine = self.w.program.shared(key, address)
-        text = f"call void {routine.text}({', '.join([x.typed for x in values])})"
-        self.b.do(text, routine, *values)
+        self.w.call(self.w.program.shared(key, address), *values)
 
     def across(self) -> None:
         """y = x v: threads share the rows."""

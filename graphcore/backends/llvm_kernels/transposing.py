@@ -68,7 +68,7 @@ def transpose(w: Writer, root: Node, given: Buffer, into: Sequence[Buffer], rout
                     stride(b, given, rows),
                     stride(b, buffer, where),
                 ]
-                b.do(f"call void {routine.text}({', '.join([x.typed for x in ends])})")
+                w.call(routine, *ends)
             return ()
         if axis == rows:
             return matrices((*at, Index(integer(0))))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from functools import partial
+from functools import partial, reduce
 from typing import Any, NamedTuple
 
 from graphcore.ir import Graph, Node, Shape, Size, TensorType
@@ -274,10 +274,21 @@ class Writer(ABC):
         self.taken.setdefault(node, []).append(taken)
         return self.buffer(own, pointer)
 
-    def own(self, buffer: Buffer, type: TensorType) -> Buffer:
+    def own(self, buffer: Buffer, type: TensorType | None = None) -> Buffer:
         """The buffer; where the loop that comes next is shared, each thread has one of its own."""
-        pointer = self.sharing.own(buffer.pointer, partial(self.program.bytes, type))
+
+        def bytes() -> Value:
+            if type is not None:
+                return self.program.bytes(type)
+            return reduce(self.b.mul, buffer.shape, integer(BYTES[buffer.kind]))
+
+        pointer = self.sharing.own(buffer.pointer, bytes)
         return buffer._replace(pointer=pointer, level=max(buffer.level, pointer.level))
+
+    def call(self, routine: Value, *given: Value) -> None:
+        """Call a routine that returns nothing."""
+        text = f"call void {routine.text}({', '.join([x.typed for x in given])})"
+        self.b.do(text, routine, *given)
 
     def home(self, node: Node) -> Buffer:
         """The buffer in which a node is computed: given, or new."""

@@ -61,8 +61,31 @@ C = named("i", dtype="complex128")("c")
 AT = named("m", dtype="int64")("at")
 Q, K = named("h", "i", "d")("q"), named("h", "j", "d")("k")
 W, B = named("j")("w"), named("h", "i", "j")("b")
+A = gc.tensor("a", {"i": None, "p": 5, "q": 5})
+R = gc.tensor("r", {"i": None, "p": 5, "k": None})
 FEW = gc.tensor("few", {"i": None, "c": 3}, dtype="float32")
 SCORES = gc.special.softmax(gc.dot(Q, K, dim="d"), dim="j")
+
+
+def solved(a: gc.Tensor, right: gc.Tensor) -> list[gc.Tensor]:
+    """Of batches of small matrices, side by side and one by one, and of larger ones."""
+    square = gc.dot(a, a.rename(p="s"), dim="q") + 9 * gc.eye({"p": 5, "s": 5})
+    wide = a.pad({"p": (0, 13), "q": (0, 13)}, constant_values=0) + gc.eye({"p": 18, "q": 18})
+    complexes = gc.astype(a, "complex128")
+    lower = gc.linalg.cholesky(square, ("p", "s"))
+    return [
+        gc.linalg.solve(a, right, ("p", "q")),
+        *gc.linalg.slogdet(a, ("p", "q")),
+        *(gc.linalg.inv(wide, ("p", "q")), gc.linalg.det(complexes, ("p", "q"))),
+        gc.linalg.solve_triangular(lower, right, ("p", "s"), lower=True),
+    ]
+
+
+def mapped(xs: list[gc.Tensor]) -> gc.Tensor:
+    """Steps with a loop each, whose number of steps is found."""
+    x, start = xs
+    end = gc.while_loop(lambda v: v < 3.0, lambda v: v * v + 1.0, start)
+    return (x.cumsum("j") * end).sort("j")
 
 
 def stepped(h: gc.Tensor, x: gc.Tensor) -> tuple[gc.Tensor, gc.Tensor]:
@@ -74,7 +97,21 @@ PROGRAMS: dict[str, tuple[list[gc.Tensor], Any]] = {
     "elementwise": ([X], [2 * X + 1, gc.exp(X) * X]),
     "softmax": ([X], gc.special.softmax(X, dim="j")),
     "layer norm": ([X], (X - X.mean("j")) / gc.sqrt(X.var("j") + 1e-5)),
-    "sums": ([X], [X.sum(), (X * X).sum(), X.max(), X.sum("i"), X.sum("j"), X.var("i")]),
+    "sums": (
+        [X],
+        [
+            X.sum(),
+            (X * X).sum(),
+            X.max(),
+            X.sum("i"),
+            X.sum("j"),
+            X.var("i"),
+            X.max("i"),
+            X.argmin("i"),
+            gc.any(X > 2, dim="i"),
+            (X * X).sum("i"),
+        ],
+    ),
     "sum of pairs": ([V, P], gc.exp(-((V - P) ** 2)).sum()),
     "few columns": ([FEW], [FEW.sum("i"), FEW.mean(), FEW + 1]),
     "complex": ([C], [C.sum(), gc.exp(C)]),
@@ -99,6 +136,16 @@ PROGRAMS: dict[str, tuple[list[gc.Tensor], Any]] = {
             gc.dot(B, V, dim="i"),
         ],
     ),
+    "running": (
+        [X, B],
+        [
+            *(X.cumsum("i"), X.cumsum("j"), B.cumsum("i"), B.cumprod("j"), B.cumsum("h")),
+            *(gc.special.logcumsumexp(X, dim="j"), gc.cummax(X, dim="j")),
+        ],
+    ),
+    "sorted": ([X, V], [X.sort("j"), X.argsort("i"), gc.searchsorted(V.sort("i"), X, dim="i")]),
+    "solved": ([A, R], solved(A, R)),
+    "mapped": ([X, V], gc.map(mapped, [X, V], dim="i")),
     "attention": ([Q, K], gc.dot(SCORES, K, dim="j")),
     "transposed": ([X], gc.exp(X).transpose("j", "i")),
     "taken": ([V, AT], V.isel(i=AT) * 2),
@@ -200,6 +247,17 @@ def test_the_failure_with_the_least_position_is_reported() -> None:
         with pytest.raises(IndexError, match=f"position {50 + min(wrong)} "):
             f(x, at)
     np.testing.assert_array_equal(f(x, at % 50), np.full(3000, 2.0))
+
+
+@pytest.mark.usefixtures("short")
+def test_the_first_matrix_without_a_result_is_reported() -> None:
+    f, rng = gc.compile([A], gc.linalg.inv(A, ("p", "q")), native=True), np.random.default_rng(3)
+    for _ in range(20):
+        given = rng.normal(size=(90, 5, 5))
+        wrong = rng.choice(90, 3)
+        given[wrong] = 0.0
+        with pytest.raises(gc.GraphValueError, match=f"for i={min(wrong)}\\b"):
+            f(given)
 
 
 @pytest.mark.slow
