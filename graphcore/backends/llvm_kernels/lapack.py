@@ -136,8 +136,7 @@ def cholesky(w: Writer, node: Node, homes: Homes) -> None:
         value = b.select(below, p.at(a, index, mask), literal(0, kind_of(node)))
         p.store(buffer, index, mask, value)
 
-    everywhere = partial(p.everywhere, node.type.shape, lower)
-    w.sharing.over(partial(w.program.count, node.type.shape), everywhere)
+    w.everywhere(node.type.shape, lower)
     call = Call(w, "potrf", buffer.kind)
 
     def one(at: Value, index: tuple[Value, ...]) -> None:

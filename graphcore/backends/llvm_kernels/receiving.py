@@ -9,6 +9,7 @@ and subtracted in the end: no addition waits for it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from graphcore.analysis.values import are_distinct
 from graphcore.ir import Node, Op, TensorType
@@ -18,6 +19,7 @@ from graphcore.ops import tensor as t
 
 from .addressing import ZERO, Buffer, Index
 from .arithmetic import cast, kind_of, literal, rule_of
+from .batches import in_ranges
 from .builder import FALSE, TRUE, WIDTH, Value, integer
 from .conversions import DOUBLE, DTYPES
 from .folds import across, error, if_finite
@@ -37,15 +39,16 @@ SAMPLE = 512
 """How many positions are compared with the next one to see whether they mostly repeat it."""
 FEW_FLOATS = 48
 """How many floats are added without looking at what rounding adds."""
+SOME_COLUMNS = 2 * WIDTH
+"""How many places of each row that is updated threads get at least."""
 START = {t.scatter: 0, t.scatter_prod: 1}
 """The value of all places before the updates, unless the first operand has them."""
 
 
 def received(w: Writer, node: Node, homes: Homes) -> None:
     """All positions are checked first; places along the last axis, if it has none, are lanes."""
-    p, b, axes, kind = w.places, w.b, node.attrs["axes"], kind_of(node)
-    updates, *indices = node.inputs[-len(axes) - 1 :]
-    buffer, rank, shape = w.home(node), indices[0].type.ndim, updates.type.shape
+    p, axes, kind = w.places, node.attrs["axes"], kind_of(node)
+    buffer = w.home(node)
     w.check(node, node)
 
     def begin(index: At, mask: Value) -> None:
@@ -57,56 +60,123 @@ def received(w: Writer, node: Node, homes: Homes) -> None:
 
     if not lies_there(w, node, homes):
         with w.vectorised(node):
-            p.everywhere(node.type.shape, begin)
+            w.everywhere(node.type.shape, begin)
     side_by_side = node.type.ndim - 1 not in axes
-    added = what_rounding_adds(w, node, indices)
+    added = what_rounding_adds(w, node, node.inputs[-len(axes) :])
 
-    def put(index: At, mask: Value, *before: Value) -> Sequence[Value]:
-        """Update a place; `before` are the last one and its value, if these are known."""
-        rest = iter(index[rank:])
-        at = [ZERO if axis in axes else next(rest) for axis in range(node.type.ndim)]
-        for axis, positions in zip(axes, indices, strict=True):
-            i, wrong = counted(p, position(p, positions, index[:rank], TRUE), node.type.shape[axis])
+    write = Updates(w, node, [buffer, *added])
+    with w.vectorised(node):
+        if side_by_side:
+            w.sharing.over(write.work, write.in_columns)
+        else:
+            w.sharing.over(write.work, write.in_places)
+    for there in added:
+        subtract(w, node, buffer, there)
+    finished(w, node, homes, buffer)
+
+
+class Updates:
+    """The loops over updates of a buffer, and of that of what rounding adds."""
+
+    def __init__(self, w: Writer, node: Node, buffers: Sequence[Buffer]) -> None:
+        self.w, self.p, self.b, self.node, self.axes = w, w.places, w.b, node, node.attrs["axes"]
+        self.updates, *self.indices = node.inputs[-len(self.axes) - 1 :]
+        self.buffer, *self.added = buffers
+        self.shape, self.rank = self.updates.type.shape, self.indices[0].type.ndim
+        self.work = partial(w.program.count, self.shape)
+
+    def in_columns(self) -> None:
+        """Threads share the last axis, which has no positions: lanes stand along it."""
+        n = len(self.shape) - 1
+
+        def some(_: object, first: Value, many: Value) -> None:
+            def inner(index: At) -> Sequence[Value]:
+                if len(index) < n:
+                    further = lambda i: inner((*index, i))
+                    return self.p.each(self.w.size(self.shape[len(index)]), (), further)
+                row = lambda i, mask: self.put(self.place_of((*index, i)), (*index, i), mask)
+                return self.p.run(first, b.add(first, many), (), row)
+
+            inner(())
+
+        b = self.b
+        in_ranges(self.w, (), self.w.size(self.shape[n]), integer(SOME_COLUMNS), some)
+
+    def in_places(self) -> None:
+        """Each thread makes the updates of its own range of the first axis that has positions."""
+        b, (axis, *_) = self.b, self.axes
+        size = self.w.size(self.node.type.shape[axis])
+        if self.w.sharing.waiting is None:
+            self.in_turn(None)
+            return
+        threads = self.w.sharing.threads()
+
+        def some(begin: Value, end: Value) -> None:
+            ends = [b.op("udiv", b.mul(size, x), threads) for x in (begin, end)]
+            self.in_turn((ends[0], b.sub(ends[1], ends[0])))
+
+        self.w.sharing.steps(threads, some)
+
+    def in_turn(self, own: tuple[Value, Value] | None) -> None:
+        """All updates, or those from a place on, at so many places."""
+        p, b, shape, node = self.p, self.b, self.shape, self.node
+
+        def one(index: At, *before: Value) -> Sequence[Value]:
+            at = self.place_of(index)
+            update = partial(self.put, at, index, TRUE, *before)
+            if own is None:
+                return update()
+            away = b.op("sub", p.spelled(at[self.axes[0]]), own[0])
+            return b.branch(b.op("icmp ult", away, own[1]), update, lambda: before)
+
+        def inner(index: At) -> Sequence[Value]:
+            if len(index) == len(shape):
+                return one(index)
+            return p.each(self.w.size(shape[len(index)]), (), lambda i: inner((*index, i)))
+
+        def in_register() -> Sequence[Value]:
+            held = [literal(0, x.kind) for x in (self.buffer, *self.added)]
+            each = lambda i, *now: one((i,), *now)
+            p.each(self.w.size(shape[0]), [integer(-1), *held], each)
+            return ()
+
+        is_row = self.rank == len(shape) == len(self.axes) == 1
+        if node.op in COMBINED and self.buffer.kind in ("f64", "f32") and is_row:
+            b.branch(mostly_repeat(p, self.indices[0]), in_register, lambda: inner(()))
+        else:
+            inner(())
+
+    def place_of(self, index: At) -> At:
+        """Where the update at an index goes."""
+        p, b, node = self.p, self.b, self.node
+        rest = iter(index[self.rank :])
+        at = [ZERO if axis in self.axes else next(rest) for axis in range(node.type.ndim)]
+        for axis, positions in zip(self.axes, self.indices, strict=True):
+            given = position(p, positions, index[: self.rank], TRUE)
+            i, wrong = counted(p, given, node.type.shape[axis])
             at[axis] = Index(b.select(wrong, integer(0), i))
-        value, place = p.at(updates, index, mask), p.place(at, buffer.shape).base
-        if node.op in COMBINED:
+        return tuple(at)
+
+    def put(self, at: At, index: At, mask: Value, *before: Value) -> Sequence[Value]:
+        """Update a place; `before` are the last one and its value, if these are known."""
+        p, b, op, kind = self.p, self.b, self.node.op, self.buffer.kind
+        value, place = p.at(self.updates, index, mask), p.place(at, self.buffer.shape).base
+        if op in COMBINED:
 
             def load() -> Sequence[Value]:
-                return [p.load(changed(w, x), at, mask) for x in (buffer, *added)]
+                return [p.load(changed(self.w, x), at, mask) for x in (self.buffer, *self.added)]
 
             other = b.op("icmp ne", place, before[0]) if before else TRUE
             old, *lost = b.branch(other, load, lambda: before[1:])
-            total = rule_of(COMBINED[node.op], kind)(b, old, value)
-            for n, there in enumerate(added):
+            total = rule_of(COMBINED[op], kind)(b, old, value)
+            for n, there in enumerate(self.added):
                 more = cast(b, error(b, old, value, total), there.kind)
                 lost[n] = rule_of(e.add, there.kind)(b, lost[n], more)
                 p.store(there, at, mask, lost[n])
             value = total
             before = (place, value, *lost) if before else ()
-        p.store(buffer, at, mask, value)
+        p.store(self.buffer, at, mask, value)
         return before
-
-    def inner(index: At) -> Sequence[Value]:
-        n = len(index)
-        if n == len(shape):
-            return put(index, TRUE)
-        if n == len(shape) - 1 and side_by_side:
-            return p.lanes(w.size(shape[n]), (), lambda i, mask: put((*index, i), mask))
-        return p.each(w.size(shape[n]), (), lambda i: inner((*index, i)))
-
-    def in_register() -> Sequence[Value]:
-        nowhere = [integer(-1), *[literal(0, x.kind) for x in (buffer, *added)]]
-        p.each(w.size(shape[0]), nowhere, lambda i, *now: put((i,), TRUE, *now))
-        return ()
-
-    with w.vectorised(node):
-        if node.op in COMBINED and kind in ("f64", "f32") and rank == len(shape) == len(axes) == 1:
-            b.branch(mostly_repeat(p, indices[0]), in_register, lambda: inner(()))
-        else:
-            inner(())
-    for there in added:
-        subtract(w, node, buffer, there)
-    finished(w, node, homes, buffer)
 
 
 def put_singly(node: Node) -> Sequence[Node]:
@@ -126,7 +196,7 @@ def subtract(w: Writer, node: Node, buffer: Buffer, added: Buffer) -> None:
         p.store(buffer, index, mask, cast(b, less, buffer.kind))
 
     with w.vectorised(node):
-        p.everywhere(node.type.shape, exactly)
+        w.everywhere(node.type.shape, exactly)
 
 
 def what_rounding_adds(w: Writer, node: Node, indices: Sequence[Node]) -> list[Buffer]:
@@ -136,10 +206,10 @@ def what_rounding_adds(w: Writer, node: Node, indices: Sequence[Node]) -> list[B
     if few or COMBINED.get(node.op) is not e.add or kind[0] not in "fc":
         return []
     wide = DOUBLE.get(kind, kind)
-    buffer, p = w.new(node, TensorType(DTYPES[wide], node.type.shape)), w.places
-    zero = literal(0, wide)
+    buffer, zero = w.new(node, TensorType(DTYPES[wide], node.type.shape)), literal(0, wide)
     with w.vectorised(node):
-        p.everywhere(node.type.shape, lambda index, mask: p.store(buffer, index, mask, zero))
+        clear = lambda index, mask: w.places.store(buffer, index, mask, zero)
+        w.everywhere(node.type.shape, clear)
     return [buffer]
 
 

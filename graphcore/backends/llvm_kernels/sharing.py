@@ -15,9 +15,11 @@ ended so is the one whose failure is reported.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
+from graphcore.ir import threads
 from graphcore.ir.provenance import setting
 
 from .arena import LINE
@@ -88,6 +90,11 @@ class Sharing:
     def in_order(self) -> AbstractContextManager[None]:
         """A context in which loops are written for one thread."""
         return setting(self, waiting=None)
+
+    def threads(self) -> Value:
+        """How many threads there are now: no result may depend on it."""
+        address = ctypes.addressof(threads.number())
+        return self.b.now("i64", f"load i64, ptr inttoptr (i64 {address} to ptr)")
 
     def before(self) -> AbstractContextManager[None]:
         """A context in which code is written before the part that is written, or comes next."""

@@ -381,8 +381,12 @@ class Writer(ABC):
 
         if buffers:
             with self.vectorised(node):
-                everywhere = partial(self.places.everywhere, node.type.shape, place)
-                self.sharing.over(lambda: self.program.count(node.type.shape), everywhere)
+                self.everywhere(node.type.shape, place)
+
+    def everywhere(self, shape: Shape, place: Callable[[At, Value], None]) -> None:
+        """place(index, mask) at all places of a shape, which threads share."""
+        everywhere = partial(self.places.everywhere, shape, place)
+        self.sharing.over(partial(self.program.count, shape), everywhere)
 
     def check(self, node: Node, indexed: Node) -> None:
         """Leave if a position of a node is outside of the axis it indexes."""
@@ -398,6 +402,4 @@ class Writer(ABC):
                 wrong, n = self.b.both(wrong, mask), self.size(size)
                 self.program.failures.outside(self.b, wrong, node, axis, at, n)
 
-            everywhere = partial(self.places.everywhere, positions.type.shape, refuse)
-            many = partial(self.program.count, positions.type.shape)
-            self.sharing.over(many, everywhere)
+            self.everywhere(positions.type.shape, refuse)

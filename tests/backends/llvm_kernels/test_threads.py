@@ -145,6 +145,14 @@ PROGRAMS: dict[str, tuple[list[gc.Tensor], Any]] = {
     ),
     "sorted": ([X, V], [X.sort("j"), X.argsort("i"), gc.searchsorted(V.sort("i"), X, dim="i")]),
     "solved": ([A, R], solved(A, R)),
+    "scattered": (
+        [V, AT, P, X, W],
+        [
+            *(V.at[{"i": AT}].add(P), V.at[{"i": AT.sort("m")}].add(P), V.at[{"i": AT}].max(P)),
+            *(V.at[{"i": AT}].set(P), X.at[{"i": AT}].add(P * W), X.at[{"i": AT}].set(P * W)),
+            *(X.at[{"i": AT, "j": AT}].add(P), (X * 2).at[{"j": AT}].multiply(P * V)),
+        ],
+    ),
     "mapped": ([X, V], gc.map(mapped, [X, V], dim="i")),
     "attention": ([Q, K], gc.dot(SCORES, K, dim="j")),
     "transposed": ([X], gc.exp(X).transpose("j", "i")),
