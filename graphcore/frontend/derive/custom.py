@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar, cast
 
+from graphcore.analysis.instances import Instances, Mixed
 from graphcore.frontend.control.carries import aligned
 from graphcore.frontend.core.base import refusal, type_refusal, wrap
 from graphcore.frontend.core.tracing import close, placeholder, traced_operands, varying
@@ -17,8 +18,6 @@ from graphcore.ir.help_text import parameters
 from graphcore.ir.node import recording
 from graphcore.ir.types import fits
 from graphcore.ops import control
-
-from .instances import Instances, Mixed
 
 __all__ = ["checkpoint", "custom_pullback"]
 

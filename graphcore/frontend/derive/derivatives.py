@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from types import EllipsisType
 from typing import Literal
 
+from graphcore.analysis.instances import Axes, Instances, Mixed, instance_axes
 from graphcore.analysis.paths import between, of_floats, refuse_unknown
 from graphcore.frontend.core.arguments import check_word, names, order_set
 from graphcore.frontend.core.base import Tensor, refusal, type_refusal, wrap
@@ -21,7 +22,6 @@ from graphcore.ir.provenance import public_call
 from graphcore.ops import autodiff, leaf, named
 from graphcore.ops.named.dims import close_match
 
-from .instances import Axes, Instances, Mixed, instance_axes
 from .vectorize import repeat_source, widen_silently
 
 __all__ = [

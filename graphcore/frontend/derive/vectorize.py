@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 
+from graphcore.analysis.instances import Mixed
 from graphcore.frontend.control.branches import one_of
 from graphcore.frontend.control.guarded_members import for_members
 from graphcore.frontend.core.arguments import mapping
@@ -21,8 +22,6 @@ from graphcore.ir.transform import resize, transform
 from graphcore.ops import autodiff, control, leaf, named
 from graphcore.ops import elementwise as ops
 from graphcore.ops.control import Carry, Loop, LoopOperand
-
-from .instances import Mixed
 
 __all__ = ["vectorize"]
 

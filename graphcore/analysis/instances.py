@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from graphcore.analysis.dataflow import Known
-from graphcore.analysis.following import Facts, Follower
-from graphcore.analysis.paths import of_floats
 from graphcore.ir import Graph, Node, Size, TensorType
 from graphcore.ir.axes import How, Relabels, Sources, Splits, operands, values
 from graphcore.ir.provenance import setting
 from graphcore.ir.sizes import same
 from graphcore.ops import autodiff, control
+
+from .dataflow import Known
+from .following import Facts, Follower
+from .paths import of_floats
 
 Along = tuple[str | Size, ...]
 """The axes of the instances that run along a dim, slowest first.
