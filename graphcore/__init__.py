@@ -12,6 +12,7 @@ derivative. `compile` makes a function of arrays that computes it. help(gc.sum) 
 
 from typing import TYPE_CHECKING
 
+from .blocks import over_blocks as over_blocks
 from .compiled import Compiled as Compiled
 from .compiled import compile as compile
 from .evaluation import evaluate as evaluate

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from operator import itemgetter
 from os import PathLike
@@ -21,6 +21,7 @@ from typing import (
     overload,
 )
 
+import numpy as np
 import numpy.typing as npt
 
 from graphcore.backends.arguments import Arguments
@@ -35,7 +36,7 @@ from graphcore.frontend.core.trees import Tree, flatten, picker
 from graphcore.frontend.core.wrong_calls import reword_errors
 from graphcore.inspection.shown import file_at
 from graphcore.interop.label_joins import Inner, Join, check_constants, joined_dims
-from graphcore.interop.xarrays import DataArrays
+from graphcore.interop.xarrays import DataArrays, is_chunked
 from graphcore.ir import Array, Graph
 from graphcore.ir.help_text import attributes, parameters
 from graphcore.ir.name_text import show_dim
@@ -49,11 +50,15 @@ from graphcore.rewrites.pipeline import COMMON
 
 from .inputs import after_sizes, not_listed, program
 from .precision import require_precision
-from .questions import Questions, Stages
+from .questions import Questions, Stages, lowered
 
 K = TypeVar("K")
+IN_MEMORY = frozenset({np.ndarray, float, int})
+"""Classes of arguments that surely are no arrays in chunks."""
 if TYPE_CHECKING:  # which know it: Compiled alone is Compiled[Any]
     from typing_extensions import TypeVar as Defaulted
+
+    from graphcore.interop.blocks import ByBlocks
 
     R = Defaulted("R", default=Any)
 else:
@@ -256,11 +261,16 @@ class Compiled(Questions, Generic[R]):
         The results are written into the arrays `out`, which have that form, and these are
         returned. A program with an input of this name takes its value instead. A call that fails
         may have written into some.
+
+        If an argument is a DataArray in chunks of Dask, the results are lazy DataArrays: see
+        `over_blocks`.
         """
         if out is not None and self._has_out:
             kwargs["out"], out = out, None
         if kwargs or len(args) != self._plain:
             args = self._given.arrange(args, kwargs)
+        if not IN_MEMORY.issuperset(map(type, args)) and any(map(is_chunked, args)):
+            return cast(R, self._lazy(args, out))
         values = self._values(*args) if out is None else self._given_results.fill(out, args)
         if self._label is not None:
             values = self._label(values, args)
@@ -268,6 +278,29 @@ class Compiled(Questions, Generic[R]):
             return cast(R, out)
         results: R = self._result(values)
         return results
+
+    def _lazy(self, args: Sequence[Any], out: Any) -> Any:
+        """The results as lazy DataArrays."""
+        if out is not None:
+            cure = "leave out= out, and compute the results: y.compute(), or y.to_zarr(path)"
+            raise refusal("results of arguments in chunks are lazy", cure=cure, name="call")
+        return self._result(self._by_blocks(args))
+
+    @cached_property
+    def _by_blocks(self) -> ByBlocks:
+        """What calls the program block by block."""
+        from graphcore.interop.blocks import ByBlocks  # which imports Dask
+
+        graph = self.stages["named"]
+        with_labels = cast(Callable[[], DataArrays], lambda: labeller(graph, "xarray", self._join))
+        return ByBlocks(graph, self._boundary, self._part, lowered, with_labels)
+
+    def _part(self, graph: Graph) -> Compiled[list[Array]]:
+        """A program of another graph, with results as arrays, that runs as this one does."""
+        form = [*range(len(graph.params))], [*range(len(graph.outputs))]
+        asked = self.target.name if self._asked is None else self._asked
+        rules = self._own.rules
+        return Compiled(graph, *form, asked=asked, join="override", rules=rules)
 
     @cached_property
     def _given_results(self) -> GivenResults:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from graphcore.ir import Graph, Hidden, Node
+from graphcore.ir import Graph, Hidden, Node, toposort
 from graphcore.ir.errors import GraphError
+from graphcore.ops import leaf
 from graphcore.ops.labels import coordinates_of, is_levels
 
 from .coordinates import PICKED, Source, sources
@@ -21,6 +22,11 @@ Variable = Any
 """A variable of xarray."""
 Place: TypeAlias = tuple[str, Source]
 """A dim of a result, and the elements of an argument that its elements stand for."""
+
+
+def is_chunked(x: Any) -> bool:
+    """Whether an argument is an array of xarray in chunks of Dask."""
+    return hasattr(x, "dims") and isinstance(getattr(x, "chunks", None), tuple)
 
 
 class DataArrays:
@@ -62,6 +68,16 @@ class DataArrays:
             self._result(output, value, output.coordinates(given, positions, value.shape))
             for value, output in zip(values, self._outputs, strict=True)
         ]
+
+    def leave_out(self, unread: Collection[Node]) -> None:
+        """Have labels left out whose positions follow from the values of these inputs."""
+        for output in self._outputs:
+            output.places = [
+                (dim, source)
+                for dim, source in output.places
+                if source.positions is None
+                or set(unread).isdisjoint(leaf.inputs_among(toposort([source.positions])))
+            ]
 
     def _result(self, output: Output, value: Any, found: Coordinates) -> Any:
         import xarray

@@ -131,6 +131,10 @@ def own_rules() -> Ops:
 
 
 SOME: dict[str, str] = {
+    "graphcore.interop.blocks.axes REPEATS": "new dims of the result have elements of their own",
+    "graphcore.interop.blocks.axes SIZED": "a size of a dim with blocks among its attrs is refused",
+    "graphcore.interop.blocks.reductions COMBINED": "over blocks it is refused",
+    "graphcore.interop.blocks.reductions AVERAGES": "it is no average",
     "graphcore.interop.coordinates RULES": "its kind of axes says which labels a result has",
     "graphcore.ops.named.derived FORMS": "the op has a type rule and a lowering of its own",
     "graphcore.rewrites.lower OVER_NOTHING": "over no dims it is one over an axis of size 1",

@@ -27,6 +27,7 @@ NOT_FUNCTIONS_OF_VALUES = {
         "save",
         "debug_print",
         "evaluate",
+        "over_blocks",
         "Dim",
         "Function",
         "GraphWarning",

@@ -74,6 +74,7 @@ CONTENTS = {
     "Compiled programs and files": {
         "Compilation": "compile evaluate debug_print",
         "The compiled program": "Compiled",
+        "Data larger than memory": "over_blocks",
         "Threads": "threads",
         "Files": "save load",
     },

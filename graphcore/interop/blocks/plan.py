@@ -1,0 +1,146 @@
+"""The programs that compute a program by blocks, for each pass over the data and set of axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from graphcore.analysis.instances import Axes
+from graphcore.ir import BOOL, Graph, Hidden, Node, TensorType, full_like, toposort
+from graphcore.ir.graph import unknowns_of
+from graphcore.ir.names import ValueOf
+from graphcore.ir.sizes import unknown
+from graphcore.ir.trace import Trace
+from graphcore.ir.transform import substitute
+from graphcore.ops import autodiff, leaf
+
+from .axes import axes_in, refused
+from .cuts import Cuts
+from .walk import cut
+
+Compile = Callable[[Graph], Any]
+"""The compiler of a part of a program."""
+Lower = Callable[[Graph], Graph]
+SIZES = Hidden("positions")
+"""The dim of inputs whose size alone is read."""
+
+
+class Program(NamedTuple):
+    """What a block computes in one pass: the values `made`, each an output or a cut."""
+
+    run: Any
+    params: tuple[Node, ...]
+    made: tuple[Node, ...]
+    grid: tuple[str, ...]
+    number: int
+    """The number of the pass; the cuts that it reads are of earlier ones."""
+
+
+class Plan(NamedTuple):
+    """How a program is computed by blocks along some axes."""
+
+    outputs: Sequence[Node]
+    cuts: Cuts
+    programs: Sequence[Program]
+
+    def axes(self, node: Node) -> Axes:
+        """The axes of blocks of a value."""
+        return self.cuts.find(node)
+
+
+def plan(graph: Graph, axes: Sequence[str], compiled: Compile, lowered: Lower) -> Plan:
+    """The programs that compute a graph by blocks along `axes`, in order."""
+    cuts, outputs = cut(graph, axes)
+    for y in outputs:
+        require_pieces(y, cuts.find(y))
+    values = {y: y for y in outputs} | {x: cuts.cuts[x].part for x in cuts.below(*outputs)}
+    inputs = (*graph.params, *cuts.totals.values(), *cuts.lifted, *cuts.cuts)
+    needs = needed(Graph(inputs, tuple(values.values())), values, cuts, lowered)
+    wanted, level = dict.fromkeys(outputs), dict[Node, int]()
+    for x in reversed([*cuts.cuts]):
+        if any(x in needs[y] for y in wanted):
+            wanted[x] = None
+    for x in [*cuts.cuts, *outputs]:
+        if x in wanted:
+            level[x] = max((level[y] + 1 for y in needs[x]), default=0)
+    groups: dict[tuple[int, tuple[str, ...]], list[Node]] = {}
+    for x in wanted:
+        own = cuts.cuts[x].grid if x in cuts.cuts else axes_in(cuts.find(x))
+        grid = tuple(axis for axis in axes if axis in own)
+        groups.setdefault((level[x], grid), []).append(x)
+    programs = []
+    for (number, grid), made in sorted(groups.items()):
+        given = {y for x in made for y in needs[x]}
+        roots = without([values[x] for x in made], [x for x in cuts.cuts if x not in given])
+        params = read_by(roots, graph.params)
+        part = Graph(params, tuple(roots))
+        run = compiled(Graph(params, tuple(roots), Trace(part.lines())))
+        programs.append(Program(run, params, tuple(made), grid, number))
+    return Plan(outputs, cuts, programs)
+
+
+def needed(
+    graph: Graph, values: Mapping[Node, Node], cuts: Cuts, lowered: Lower
+) -> dict[Node, list[Node]]:
+    """The cuts that each value is computed from.
+
+    What its derivatives need is known once they are expanded: that of a mean needs no mean.
+    """
+    found = read(graph.outputs, cuts.cuts)
+    if any(own for x, own in zip(values, found, strict=True) if x in cuts.cuts):
+        plain = lowered(Graph(graph.params, graph.outputs, Trace(graph.lines())))
+        named = dict(zip(plain.params, graph.params, strict=True))
+        among = [x for x, old in named.items() if old in cuts.cuts]
+        found = [[named[x] for x in own] for own in read(plain.outputs, among)]
+    return dict(zip(values, found, strict=True))
+
+
+def read(roots: Sequence[Node], among: Any) -> list[list[Node]]:
+    """The inputs among some that each value is computed from."""
+    found = []
+    for root in roots:
+        below = set(toposort([root]))
+        found.append([x for x in among if x in below])
+    return found
+
+
+def without(roots: Sequence[Node], absent: Sequence[Node]) -> tuple[Node, ...]:
+    """Values that some inputs do not change, computed from zeros in place of these.
+
+    Derivatives may be with respect to them, so each stays a value of its own.
+    """
+    zeros = {x: autodiff.barrier(full_like(x, 0), mark=i) for i, x in enumerate(absent)}
+    return substitute(roots, zeros)
+
+
+def read_by(roots: Sequence[Node], params: Sequence[Node]) -> tuple[Node, ...]:
+    """The inputs that values are computed from, and more for sizes that these do not give."""
+    found = dict.fromkeys(leaf.inputs_among(toposort(roots)))
+    part = Graph((), tuple(roots))
+    for name in sorted({name for x in part.every_node() for name in unknowns_of(x)}, key=str):
+        if not any(gives(x, name) for x in found):
+            found[size_input(name, params)] = None
+    return tuple(found)
+
+
+def size_input(name: str, params: Sequence[Node]) -> Node:
+    """An input that gives an unknown size: the user's if it is a value, else one of `SIZES`."""
+    if isinstance(name, ValueOf):
+        return next(x for x in params if gives(x, name))
+    type = TensorType(BOOL, (unknown(name),), (SIZES,))
+    return leaf.param(Hidden(f"of size {name}"), type)
+
+
+def gives(x: Node, name: str) -> bool:
+    """Whether an input has a size on its own."""
+    if isinstance(name, ValueOf):
+        return name == ValueOf(x.attrs["name"]) and not x.type.shape
+    return unknown(name) in x.type.shape
+
+
+def require_pieces(y: Node, found: Axes) -> None:
+    """Refuse a result of which blocks do not make one piece along a dim."""
+    for dim, along in found.items():
+        if along and (not isinstance(along[0], str) or any(isinstance(x, str) for x in along[1:])):
+            what = f"{y.said} at {y.origin} has blocks along parts of dim {dim!r}"
+            raise refused(what, "leave the dims apart, or stack the one with chunks alone or first")
