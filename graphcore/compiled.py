@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cached_property
 from operator import itemgetter
 from os import PathLike
@@ -21,7 +21,6 @@ from typing import (
     overload,
 )
 
-import numpy as np
 import numpy.typing as npt
 
 from graphcore.backends.arguments import Arguments
@@ -36,7 +35,7 @@ from graphcore.frontend.core.trees import Tree, flatten, picker
 from graphcore.frontend.core.wrong_calls import reword_errors
 from graphcore.inspection.shown import file_at
 from graphcore.interop.label_joins import Inner, Join, check_constants, joined_dims
-from graphcore.interop.xarrays import DataArrays, is_chunked
+from graphcore.interop.xarrays import DataArrays, any_chunked
 from graphcore.ir import Array, Graph
 from graphcore.ir.help_text import attributes, parameters
 from graphcore.ir.name_text import show_dim
@@ -53,8 +52,6 @@ from .precision import require_precision
 from .questions import Questions, Stages, lowered
 
 K = TypeVar("K")
-IN_MEMORY = frozenset({np.ndarray, float, int})
-"""Classes of arguments that surely are no arrays in chunks."""
 if TYPE_CHECKING:  # which know it: Compiled alone is Compiled[Any]
     from typing_extensions import TypeVar as Defaulted
 
@@ -269,8 +266,8 @@ class Compiled(Questions, Generic[R]):
             kwargs["out"], out = out, None
         if kwargs or len(args) != self._plain:
             args = self._given.arrange(args, kwargs)
-        if not IN_MEMORY.issuperset(map(type, args)) and any(map(is_chunked, args)):
-            return cast(R, self._lazy(args, out))
+        if any_chunked(args):
+            return cast(R, self._result(self._by_blocks(args, out)))
         values = self._values(*args) if out is None else self._given_results.fill(out, args)
         if self._label is not None:
             values = self._label(values, args)
@@ -278,13 +275,6 @@ class Compiled(Questions, Generic[R]):
             return cast(R, out)
         results: R = self._result(values)
         return results
-
-    def _lazy(self, args: Sequence[Any], out: Any) -> Any:
-        """The results as lazy DataArrays."""
-        if out is not None:
-            cure = "leave out= out, and compute the results: y.compute(), or y.to_zarr(path)"
-            raise refusal("results of arguments in chunks are lazy", cure=cure, name="call")
-        return self._result(self._by_blocks(args))
 
     @cached_property
     def _by_blocks(self) -> ByBlocks:

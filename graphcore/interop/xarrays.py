@@ -29,6 +29,15 @@ def is_chunked(x: Any) -> bool:
     return hasattr(x, "dims") and isinstance(getattr(x, "chunks", None), tuple)
 
 
+IN_MEMORY = frozenset({np.ndarray, float, int})
+"""Classes of arguments that surely are in no chunks."""
+
+
+def any_chunked(arguments: Sequence[Any]) -> bool:
+    """Whether any argument is in chunks."""
+    return not IN_MEMORY.issuperset(map(type, arguments)) and any(map(is_chunked, arguments))
+
+
 class DataArrays:
     """Makes DataArrays of the values of a graph's outputs; xarray is loaded when it is built.
 

@@ -40,8 +40,11 @@ class ByBlocks:
         self._plans: dict[tuple[str, ...], Plan] = {}
         self._labellers: dict[tuple[int, ...], DataArrays] = {}
 
-    def __call__(self, arguments: Sequence[Any]) -> list[Any]:
+    def __call__(self, arguments: Sequence[Any], out: Any = None) -> list[Any]:
         """The outputs as lazy DataArrays, for one argument for each input."""
+        if out is not None:
+            reason = "results of arguments in chunks are lazy, and not written into out"
+            raise refused(reason, "leave out= out, and write y.compute(), or y.to_zarr(path)")
         params = self._boundary.params
         shells = [shell(param, x) for param, x in zip(params, arguments, strict=True)]
         _, sizes = self._boundary.bind_named(shells)
