@@ -63,6 +63,7 @@ else:
 
 Plain: TypeAlias = Literal["numpy"]
 Returns = Literal["numpy", "xarray", "jax"]
+Sizes = Literal["exact", "buckets"]
 
 
 class Options(TypedDict, total=False):
@@ -73,6 +74,7 @@ class Options(TypedDict, total=False):
     join: Join
     dtype: npt.DTypeLike | None
     rules: Rules
+    sizes: Sizes
 
 
 @overload
@@ -141,6 +143,9 @@ def compile(
     rules="Rewrite rules of your own, tried before those of the library: a list of equations, such "
     "as `(P.log(P.exp(x)), lambda x: x)`, and of functions under `on`, or a `RuleSet`. They "
     "simplify the program before its derivatives are taken, for every target.",
+    sizes='How `target="jax"` compiles for unknown sizes. With "exact" each set of them has a '
+    'program of its own. With "buckets" sizes are rounded up to powers of two: there are few '
+    "programs, and padding takes time, but has no part in the results.",
 )
 def compile(
     inputs: Tree,
@@ -152,6 +157,7 @@ def compile(
     join: Join = "exact",
     dtype: npt.DTypeLike | None = None,
     rules: Rules = (),
+    sizes: Sizes = "exact",
 ) -> Compiled[Any]:
     """A compiled program, which computes `outputs` from `inputs`.
 
@@ -182,7 +188,8 @@ def compile(
     graph = program(nodes, [y.node for y in results], not_listed(nodes))
     if dtype is not None:
         require_precision(graph, dtype)
-    asked = with_options(asked_for(native, target), returns)
+    check_word("sizes", sizes, get_args(Sizes))
+    asked = with_options(asked_for(native, target), returns, sizes)
     return Compiled(graph, arranged.form(), mirrored.form(), returns, asked, join, rules)
 
 
@@ -437,9 +444,11 @@ def target_asked_for(asked: Asked) -> Target | None:
     return found
 
 
-def with_options(asked: Asked, returns: Returns) -> Asked:
+def with_options(asked: Asked, returns: Returns, sizes: Sizes) -> Asked:
     """The target that a user asks for, with the options that it alone takes."""
     given: dict[str, Any] = {"returns": returns} if returns == "jax" else {}
+    if sizes != "exact":
+        given["sizes"] = sizes
     if not given:
         return asked
     target = target_asked_for(asked)

@@ -95,17 +95,19 @@ class XLA(Target):
     ----------
     on_device
         Whether results are arrays of JAX.
+    buckets
+        Whether sizes are rounded up.
     """
 
     name, runs = "jax", "XLA"
-    options = frozenset({"returns"})
+    options = frozenset({"returns", "sizes"})
 
-    def __init__(self, on_device: bool = False) -> None:
-        self.on_device = on_device
+    def __init__(self, on_device: bool = False, buckets: bool = False) -> None:
+        self.on_device, self.buckets = on_device, buckets
 
     def with_options(self, **options: Any) -> XLA:
-        """The target whose results are as asked for."""
-        return XLA(options.get("returns") == self.name)
+        """The target whose results and sizes are as asked for."""
+        return XLA(options.get("returns") == self.name, options.get("sizes") == "buckets")
 
     @property
     def shared(self) -> Passes:
@@ -124,13 +126,15 @@ class XLA(Target):
         """The nodes without an entry, and those along axes whose sizes a loop finds."""
         from .jax_backend.lacks import lacks
 
-        return lacks(graph, buckets=False)
+        return lacks(graph, self.buckets)
 
     def build(self, graph: Graph, boundary: Boundary) -> Program:
         """A program of JAX."""
+        from .jax_backend.buckets import BucketedProgram
         from .jax_backend.running import XLAProgram
 
-        return XLAProgram(graph, boundary, self.on_device)
+        kind = BucketedProgram if self.buckets else XLAProgram
+        return kind(graph, boundary, self.on_device)
 
 
 def is_as_quick(node: Node) -> bool:

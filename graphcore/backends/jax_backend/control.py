@@ -45,7 +45,7 @@ def extent(cx: Tracing, node: Node) -> Value:
 def as_size(cx: Tracing, node: Node, x: Value) -> Value:
     """A value whose size the host has found by now: other values of that size must equal it."""
     (name,) = node.attrs["size"].unknowns
-    known = cx.found.known[name]
+    known = cx.found.count(node.attrs["size"])
     words = lambda left, right: (
         f"the size {name} is computed twice, but they are {left} and {right}"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import numpy as np
@@ -47,6 +47,8 @@ class Traced:
         The sizes that are numbers when it is compiled.
     """
 
+    meshed: ClassVar[bool] = False
+
     def __init__(self, graph: Graph, names: Sequence[str]) -> None:
         self.graph, self.names = graph, tuple(names)
         nodes = [*graph.every_node()]
@@ -76,13 +78,23 @@ class Traced:
         rooms: tuple[int, ...],
     ) -> tuple[list[Any], Any]:
         """What XLA compiles: the results and the record of a call."""
-        known = Sizes(self.known(sizes), dict(zip(self.counted, rooms, strict=True)))
+        return self.emit(arrays, constants, self.find_sizes(sizes, rooms), (sizes, rooms))
+
+    def emit(
+        self, arrays: Sequence[Any], constants: Sequence[Any], found: Sizes, key: Any
+    ) -> tuple[list[Any], Any]:
+        """The results and the record, for sizes as they are while JAX traces."""
         failures = Failures(self.depth, self.counted)
-        emitter = Emitter(known, failures, dict(zip(self.large, constants, strict=True)))
+        large = dict(zip(self.large, constants, strict=True))
+        emitter = Emitter(found, failures, large, self.meshed)
         with described_by(self.graph.trace):
             results = emitter.graph(self.graph, arrays)
-        self.failures[sizes, rooms] = failures
+        self.failures[key] = failures
         return results, failures.record if self.reads else None
+
+    def find_sizes(self, sizes: tuple[int, ...], rooms: tuple[int, ...]) -> Sizes:
+        """The sizes of a tracing."""
+        return Sizes(self.known(sizes), dict(zip(self.counted, rooms, strict=True)))
 
     def known(self, sizes: tuple[int, ...]) -> dict[str, int]:
         """Sizes by name."""
@@ -167,12 +179,16 @@ class XLAProgram(Program):
                 (name,) = node.attrs["size"].unknowns
                 if name not in names:
                     inner = Graph(graph.params, node.inputs, graph.trace)
-                    self.finders.append(Finder(name, node, Traced(inner, names)))
+                    self.finders.append(Finder(name, node, self.part(inner, names)))
                     names.append(name)
         self.needs = [
             need for x in graph.nodes() if x.op is leaf.after for need in x.attrs["needs"]
         ]
-        self.traced = Traced(graph, names)
+        self.traced = self.part(graph, names)
+
+    def part(self, graph: Graph, names: Sequence[str]) -> Traced:
+        """A graph of the program, for XLA."""
+        return Traced(graph, names)
 
     @property
     def compilations(self) -> list[Compilation]:

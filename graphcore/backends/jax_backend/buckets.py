@@ -1,0 +1,94 @@
+"""Programs whose sizes are rounded up: few compilations, and the results of the exact sizes.
+
+Arguments are padded to the next powers of two. How many elements axes really have is a traced
+number, by which the padding is left out wherever elements are brought together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from graphcore.ir import Graph, TensorType
+from graphcore.ir.sizes import evaluate
+
+from .running import Traced, XLAProgram
+from .sizes import Sizes
+
+
+def bucket(size: int) -> int:
+    """The size that an axis has in memory."""
+    return 1 << max(size - 1, 0).bit_length()
+
+
+class Bucketed(Traced):
+    """A graph as a function that XLA compiles for sizes that are rounded up.
+
+    Parameters
+    ----------
+    graph, names
+        As for any graph.
+    on_device
+        Whether results are arrays of JAX.
+    """
+
+    def __init__(self, graph: Graph, names: Sequence[str], on_device: bool) -> None:
+        super().__init__(graph, names)
+        self.on_device = on_device
+
+    def trace(
+        self,
+        arrays: Sequence[Any],
+        constants: Sequence[Any],
+        sizes: tuple[int, ...],
+        rooms: tuple[int, ...],
+    ) -> tuple[list[Any], Any]:
+        """What XLA compiles; the last array has the counts of all sizes."""
+        *arrays, counts = arrays
+        found = self.find_sizes(sizes, rooms)
+        found.counts |= {name: counts[i] for i, name in enumerate(self.names)}
+        return self.emit(arrays, constants, found, (sizes, rooms))
+
+    def find_sizes(self, sizes: tuple[int, ...], rooms: tuple[int, ...]) -> Sizes:
+        """All sizes are counted."""
+        steps = dict(zip(self.counted, rooms, strict=True))
+        return Sizes({}, {**self.known(sizes), **steps})
+
+    def __call__(self, arrays: Sequence[Any], sizes: tuple[int, ...]) -> list[Any]:
+        """The results for arrays and numbers, without the padding."""
+        rounded = tuple(map(bucket, sizes))
+        memory = Sizes({}, self.known(rounded))
+        memory.counts |= self.known(sizes)
+        types = [param.type for param in self.graph.params]
+        given = [widened(x, memory, type) for x, type in zip(arrays, types, strict=True)]
+        results = super().__call__([*given, np.array(sizes, np.int64)], rounded)
+        known = self.known(sizes)
+        whole = results if self.on_device else map(np.asarray, results)
+        return [
+            y[tuple([slice(evaluate(size, known)) for size in of.type.shape])]
+            for y, of in zip(whole, self.graph.outputs, strict=True)
+        ]
+
+
+def widened(x: Any, memory: Sizes, type: TensorType) -> Any:
+    """An argument with zeros in the padding."""
+    shape = tuple(map(memory.in_memory, type.shape))
+    if shape == x.shape:
+        return x
+    if isinstance(x, jax.Array):
+        return jnp.pad(x, [(0, room - size) for room, size in zip(shape, x.shape, strict=True)])
+    wide = np.zeros(shape, x.dtype)
+    wide[tuple(map(slice, x.shape))] = x
+    return wide
+
+
+class BucketedProgram(XLAProgram):
+    """A graph that runs on JAX, compiled for sizes that are rounded up."""
+
+    def part(self, graph: Graph, names: Sequence[str]) -> Traced:
+        """A graph of the program, for XLA."""
+        return Bucketed(graph, names, self.on_device)
