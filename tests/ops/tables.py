@@ -28,7 +28,7 @@ from graphcore.ops.meaning import MEANING
 from graphcore.ops.outside import CALLBACKS
 from graphcore.ops.schedule import kernel
 from graphcore.rewrites.derivatives.custom import OWN
-from graphcore.rewrites.pipeline import DECOMPOSED
+from graphcore.rewrites.pipeline import DECOMPOSED, EXPANDED
 
 Ops = set[Op]
 
@@ -111,6 +111,9 @@ ALL: dict[str, Callable[[], Ops]] = {
     "graphcore.backends.llvm_kernels.pseudocode CONTROL": only({*LOOPS} - {kernel}),
     "graphcore.backends.numpy_backend.emit EMIT": lambda: DECOMPOSED.ops() - control(),
     "graphcore.backends.numpy_backend.loops CONTROL": control,
+    "graphcore.backends.jax_backend.entries TABLE": lambda: (
+        EXPANDED.ops() - {leaf.input_, leaf.project}
+    ),
     "graphcore.inspection.interpreter RUNS": control,
     "graphcore.ops.meaning MEANING": lambda: plain() | LEAVES - {leaf.input_},
 }
@@ -140,7 +143,8 @@ SOME: dict[str, str] = {
     "graphcore.rewrites.lower OVER_NOTHING": "over no dims it is one over an axis of size 1",
     "graphcore.analysis.cost FACTORED": "the cost of another op on matrices counts a factorisation",
     "graphcore.analysis.cost ITERATIVE": "another op on matrices is no iteration",
-    "graphcore.backends.jax_backend.entries TABLE": "the target refuses it",
+    "graphcore.backends.jax_backend.elementwise EXACT": "float32 serves float16",
+    "graphcore.backends.jax_backend.elementwise RULES": "JAX's function of the name is right",
     "graphcore.backends.jax_backend.host HOST": "XLA computes it",
     "graphcore.backends.jax_backend.lacks OWN": "the table has an entry for the op",
     "graphcore.backends.jax_backend.padded_ops PADDED": "the entry serves padded axes as well",

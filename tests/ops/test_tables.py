@@ -63,13 +63,18 @@ def rule(x: TensorType) -> TensorType:
     ("dialect", "missing"),
     [
         ("named", {"lower.table LOWER"}),
-        ("tensor", {"emit EMIT", "meaning MEANING", "0 derivatives"}),
-        ("linalg", {"linalg SIGNATURES", "emit EMIT", "meaning MEANING", "0 derivatives"}),
+        ("tensor", {"emit EMIT", "entries TABLE", "meaning MEANING", "0 derivatives"}),
+        ("linalg", {
+            *("linalg SIGNATURES", "emit EMIT", "entries TABLE", "meaning MEANING"),
+            "0 derivatives",
+        }),
         ("elementwise", {
-            *("elementwise UFUNC", "LOWER", "EMIT", "meaning MEANING", "0 derivatives")
+            *("elementwise UFUNC", "LOWER", "EMIT", "entries TABLE", "meaning MEANING"),
+            "0 derivatives",
         }),
         ("control", {
             *("LOWER", "derivatives CONTROL", "loops CONTROL", "inspection.interpreter RUNS"),
+            "entries TABLE",
         }),
     ],
 )  # fmt: skip

@@ -219,6 +219,6 @@ def is_costly(graph: Graph) -> bool:
     )
 
 
-@entry(control.custom, control.linear)
+@entry(control.linear)
 def inline(cx: Tracing, node: Node, *xs: Value) -> Values:
     return cx.body(node.attrs["body"], xs)
