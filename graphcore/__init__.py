@@ -12,6 +12,8 @@ derivative. `compile` makes a function of arrays that computes it. help(gc.sum) 
 
 from typing import TYPE_CHECKING
 
+from .backends.mesh import Mesh as Mesh
+from .backends.processes import join_processes as join_processes
 from .blocks import over_blocks as over_blocks
 from .compiled import Compiled as Compiled
 from .compiled import compile as compile

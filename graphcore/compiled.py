@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from operator import itemgetter
 from os import PathLike
@@ -27,10 +27,11 @@ from graphcore.backends.arguments import Arguments
 from graphcore.backends.boundary import Boundary
 from graphcore.backends.c_function import CFunction
 from graphcore.backends.given_results import GivenResults
+from graphcore.backends.mesh import Gather, Mesh
 from graphcore.backends.target import Choice, Target, Values
-from graphcore.backends.targets import JAX, NATIVE, NUMPY, TARGETS, target_by_rule
+from graphcore.backends.targets import NUMPY, target_by_rule
 from graphcore.frontend.core.arguments import check_word
-from graphcore.frontend.core.base import Tensor, brief, refusal, type_refusal
+from graphcore.frontend.core.base import Tensor, refusal, type_refusal
 from graphcore.frontend.core.trees import Tree, flatten, picker
 from graphcore.frontend.core.wrong_calls import reword_errors
 from graphcore.inspection.shown import file_at
@@ -47,6 +48,16 @@ from graphcore.rewrites import pipeline
 from graphcore.rewrites.engine import Rules, is_importable
 from graphcore.rewrites.pipeline import COMMON
 
+from .asked import (
+    Asked,
+    Returns,
+    Sizes,
+    asked_for,
+    require_ops,
+    target_asked_for,
+    with_options,
+    written,
+)
 from .inputs import after_sizes, not_listed, program
 from .precision import require_precision
 from .questions import Questions, Stages, lowered
@@ -62,8 +73,6 @@ else:
     R = TypeVar("R")
 
 Plain: TypeAlias = Literal["numpy"]
-Returns = Literal["numpy", "xarray", "jax"]
-Sizes = Literal["exact", "buckets"]
 
 
 class Options(TypedDict, total=False):
@@ -75,6 +84,9 @@ class Options(TypedDict, total=False):
     dtype: npt.DTypeLike | None
     rules: Rules
     sizes: Sizes
+    mesh: Mesh | None
+    shard: Mapping[str, str] | None
+    gather: Gather
 
 
 @overload
@@ -146,6 +158,12 @@ def compile(
     sizes='How `target="jax"` compiles for unknown sizes. With "exact" each set of them has a '
     'program of its own. With "buckets" sizes are rounded up to powers of two: there are few '
     "programs, and padding takes time, but has no part in the results.",
+    mesh='The devices that run the program together, for `target="jax"`: `gc.Mesh({"data": 8})`.',
+    shard='Which dim of inputs and outputs lies along which axis of the mesh: {"batch": "data"}. '
+    "Every device has the whole of other dims. Where other values lie XLA decides. An unknown size "
+    "that devices do not divide evenly is padded, and the results are the same.",
+    gather="What is done about a value of 1 MB or more that every device needs as a whole: by "
+    'default, "say", a warning names its line. With "refuse" the call is refused.',
 )
 def compile(
     inputs: Tree,
@@ -158,6 +176,9 @@ def compile(
     dtype: npt.DTypeLike | None = None,
     rules: Rules = (),
     sizes: Sizes = "exact",
+    mesh: Mesh | None = None,
+    shard: Mapping[str, str] | None = None,
+    gather: Gather = "say",
 ) -> Compiled[Any]:
     """A compiled program, which computes `outputs` from `inputs`.
 
@@ -188,8 +209,8 @@ def compile(
     graph = program(nodes, [y.node for y in results], not_listed(nodes))
     if dtype is not None:
         require_precision(graph, dtype)
-    check_word("sizes", sizes, get_args(Sizes))
-    asked = with_options(asked_for(native, target), returns, sizes)
+    options = {"returns": returns, "sizes": sizes, "mesh": mesh, "shard": shard, "gather": gather}
+    asked = with_options(asked_for(native, target), options)
     return Compiled(graph, arranged.form(), mirrored.form(), returns, asked, join, rules)
 
 
@@ -227,6 +248,8 @@ class Compiled(Questions, Generic[R]):
         self._arguments, self._results, self._returns = arguments, results, returns
         self._asked, self._join = asked, join
         target = target_asked_for(asked)
+        if target is not None:
+            target.check(graph)
         check_word("join", join, get_args(Join))
         self._label = labeller(graph, returns, join)
         dims = joined_dims(graph) if join != "override" else []
@@ -405,76 +428,6 @@ class Compiled(Questions, Generic[R]):
         inputs = few(f"{show_dim(param.name)}: {type}" for param, type in typed)
         outputs = few(str(y.type) for y in self.stages["named"].outputs)
         return f"<Compiled ({inputs}) -> ({outputs}): {self.target}>"
-
-
-Asked: TypeAlias = "bool | str | Target | None"
-"""The target that a user asks for: by name, or as `native=True` or `native=False`."""
-
-
-def asked_for(native: bool | None, target: str | Target | None) -> Asked:
-    """What `native` and `target` ask for together."""
-    if isinstance(target, bool):
-        cure = f"write native={target}, or target={(NATIVE if target else NUMPY).name!r}"
-        raise refusal(f"target={target} is the name of none", cure=cure)
-    if target is None or native is None:
-        return native if target is None else target
-    named = target if isinstance(target, str) else target.name
-    if named != (NATIVE if native else NUMPY).name:
-        both = f"native={native} and target={named!r}"
-        raise refusal(f"{both} contradict each other", cure="give one of them")
-    return target
-
-
-def target_asked_for(asked: Asked) -> Target | None:
-    """The target that a user asks for, which runs here; None where the rule decides."""
-    if asked is None:
-        return None
-    if isinstance(asked, bool):
-        found: Target = NATIVE if asked else NUMPY
-    elif isinstance(asked, str):
-        check_word("target", asked, TARGETS)
-        found = TARGETS[asked]
-    elif isinstance(asked, Target):
-        found = asked
-    else:
-        cure = f"give one of {', '.join(map(repr, TARGETS))}, or a Target"
-        raise type_refusal(f"{brief(asked)} is no target", cure=cure)
-    if (why := found.unavailable()) is not None:
-        raise refusal(f"{written(asked)}, but {why}", cure=f"leave it out: {ANYWHERE}")
-    return found
-
-
-def with_options(asked: Asked, returns: Returns, sizes: Sizes) -> Asked:
-    """The target that a user asks for, with the options that it alone takes."""
-    given: dict[str, Any] = {"returns": returns} if returns == "jax" else {}
-    if sizes != "exact":
-        given["sizes"] = sizes
-    if not given:
-        return asked
-    target = target_asked_for(asked)
-    for name, value in given.items():
-        if target is None or name not in target.options:
-            reason = f"{name}={value!r} is an option of target={JAX.name!r}"
-            raise refusal(reason, cure=f"write target={JAX.name!r} too, or leave it out")
-    assert target is not None
-    return target.with_options(**given)
-
-
-ANYWHERE = "NumPy computes every op, on every machine"
-
-
-def written(asked: Asked) -> str:
-    """What a user asks for, as a call of `compile` says it."""
-    if isinstance(asked, Target):
-        asked = asked.name
-    return f"native={asked}" if isinstance(asked, bool) else f"target={asked!r}"
-
-
-def require_ops(target: Target, graph: Graph) -> None:
-    """Refuse a program with an op that its target does not compute."""
-    for node, why in target.lacks(graph):
-        reason = f"target {target.name!r} does not compute {node.said} at {node.origin}: {why}"
-        raise refusal(reason, cure=f"leave target= out: {ANYWHERE}")
 
 
 def first_call(compiled: weakref.ref[Compiled]) -> Values:

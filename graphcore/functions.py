@@ -42,7 +42,8 @@ from graphcore.ir.structures import branch
 from graphcore.rewrites.engine import Rules
 from graphcore.rewrites.pipeline import own_rules
 
-from .compiled import Compiled, Returns, asked_for, compile, target_asked_for
+from .asked import Returns, asked_for, target_asked_for
+from .compiled import Compiled, compile
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -16,10 +16,10 @@ from graphcore.backends.targets import NATIVE
 from graphcore.frontend.core.arguments import check_word
 from graphcore.frontend.core.base import type_refusal
 from graphcore.frontend.core.suggestions import Listing
-from graphcore.frontend.core.trees import paths
+from graphcore.frontend.core.trees import paths, picker
 from graphcore.frontend.core.wrong_calls import worded_methods
-from graphcore.inspection import Shown, check_bound, debug_print
-from graphcore.ir import Graph, Node
+from graphcore.inspection import Remarks, Shown, check_bound, debug_print
+from graphcore.ir import Graph
 from graphcore.ir.errors import GraphKeyError
 from graphcore.ir.help_text import attributes, parameters
 from graphcore.ir.provenance import described_by
@@ -28,6 +28,7 @@ from graphcore.ops.schedule import kernel
 from graphcore.rewrites import pipeline
 
 if TYPE_CHECKING:
+    from graphcore.backends.messages import Messages
     from graphcore.inspection.check import Fault
     from graphcore.inspection.kinks import Faults, Kink
     from graphcore.inspection.mismatch import Mismatch
@@ -49,7 +50,10 @@ class Stages(dict[str, Graph]):
     """The graphs between the parts of a compilation, by name; after any pass, if asked for."""
 
     NAMES = frozenset(
-        {"named", "lowered", "simplified", "expanded", "optimized", "scheduled", "kernels"}
+        {
+            *("named", "lowered", "simplified", "expanded", "optimized"),
+            *("scheduled", "kernels", "sharded"),
+        }
     )
 
     def __init__(self, passes: Iterable[pipeline.Stage]) -> None:
@@ -82,6 +86,7 @@ class Questions(Listing):
     _given: Arguments
     _own: pipeline.Own
     target: Choice
+    _arguments: Any
     _results: Any
     _program: Program
     _values: Values
@@ -128,12 +133,13 @@ class Questions(Listing):
         """Print one stage, or all of them: a line for each step; see `gc.debug_print`."""
         debug_print(self, stage, limit=limit, width=width, file=file, color=color)
 
-    def _note(self, stage: str) -> Callable[[Node], str] | None:
-        """The notes of the printer on the nodes of a stage: the buffers they are written into."""
+    def _remarks(self, stage: str) -> Remarks:
+        """What the printer adds to a stage: the buffers of results, or the places of dims."""
         check_word("stage", stage, self.stages.every)
         if stage != self.passes[-1].name:
-            return None
-        return self._program.note
+            return Remarks()
+        program = self._program
+        return Remarks(program.note, program.places, program.below())
 
     @overload
     def check(
@@ -292,6 +298,51 @@ class Questions(Listing):
         last = self._program.graph
         shown = self.stages[PLAIN] if kernel in last.ops() else last
         return profile(self._program, shown, self._values, given, str(self.target))
+
+    @parameters()
+    def messages(self, /, *args: Any, **kwargs: Any) -> Messages:
+        """What devices of a mesh send each other in a call: the kind, the bytes, and your line.
+
+        The call is made. XLA decides what is sent; this is read from the program that it compiled.
+
+        Returns
+        -------
+        Messages
+            A `Message` for each exchange; `print` shows them as a table.
+
+        GraphError if the program runs on one device.
+
+        Examples
+        --------
+        ::
+
+            mesh = gc.Mesh({"data": 8})
+            f = gc.compile([x], x.sum(), target="jax", mesh=mesh, shard={"batch": "data"})
+            print(f.messages(np.ones(32)))
+        """
+        found: Messages = self._program.messages(self._given.arrange(args, kwargs))
+        return found
+
+    @parameters()
+    def place(self, /, *args: Any, **kwargs: Any) -> list[Any]:
+        """Arguments as arrays of JAX that lie on the mesh where the program wants them.
+
+        A call need not send them to the devices again: `f(*f.place(x, w))`. In several processes
+        each gives its own part of the dims that lie along the mesh: its rows of a batch, for
+        instance. What has no such dims is the same in all of them.
+
+        GraphError if the program runs on one device. If the devices of a process cannot divide its
+        part evenly.
+
+        Examples
+        --------
+        ::
+
+            x, w = step.place(rows_of_this_process, weights)
+            loss = step(x, w)
+        """
+        placed = self._program.place(self._given.arrange(args, kwargs))
+        return list(picker(self._arguments)(placed))
 
     def diff(
         self, before: str, after: str, *, limit: int | None = 400, width: int | None = None

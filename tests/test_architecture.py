@@ -34,6 +34,7 @@ SEES_EVERYTHING = {
     *(
         "__init__",
         "__main__",
+        "asked",
         "blocks",
         "compiled",
         "demo",

@@ -155,3 +155,13 @@ def are_distinct(indices: Sequence[Node]) -> bool:
     return not left or any(
         index.op is tensor.argsort and left == {index.attrs["axis"]} for index in indices
     )
+
+
+def counts_along(index: Node) -> int | None:
+    """The axis along which positions are 0, 1, 2, ..., and the same along all others."""
+    source = unwrap(index, tensor.expand)
+    if source.op is not leaf.iota:
+        return None
+    new = index.attrs["axes"] if index is not source else ()
+    (along,) = [axis for axis in range(index.type.ndim) if axis not in new]
+    return along

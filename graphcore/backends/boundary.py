@@ -62,6 +62,7 @@ class Boundary:
     def __init__(self, graph: Graph, labelled: Sequence[Along] = ()) -> None:
         self.params = [parameter(node, number) for number, node in enumerate(graph.params)]
         self.types: list[TensorType] = [node.type for node in graph.params]
+        self.results: list[TensorType] = [node.type for node in graph.outputs]
         self.giver: dict[str, Unknown] = {}
         for param, type in zip(self.params, self.types, strict=True):
             for axis, size in enumerate(type.shape):

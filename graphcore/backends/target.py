@@ -103,6 +103,25 @@ class Program(ABC):
         """What the printer adds to a node of the last stage, such as the buffer of its result."""
         return ""
 
+    @property
+    def places(self) -> Mapping[str, str]:
+        """The axes of a mesh along which dims lie."""
+        return {}
+
+    def below(self) -> str:
+        """What the printer adds below the last stage."""
+        return ""
+
+    def messages(self, given: Sequence[Any]) -> Any:
+        """What devices send each other in a call with these arguments."""
+        cure = 'compile it with target="jax", mesh= and shard='
+        raise unable("runs on one device, and sends no messages", cure)
+
+    def place(self, given: Sequence[Any]) -> list[Any]:
+        """Arguments as arrays where the program wants them."""
+        cure = 'compile it with target="jax", mesh= and shard='
+        raise unable("runs on one device, where arguments are whole", cure)
+
     def measure(self, given: Sequence[Any]) -> Measurement:
         """The program as it is measured in calls with these arguments."""
         raise unable("is not measured by step", "time its calls; NumPy calls are measured")
@@ -159,6 +178,10 @@ class Target(ABC):
     def with_options(self, **options: Any) -> Target:
         """The target with some of its options."""
         return self
+
+    def check(self, graph: Graph) -> None:
+        """Refuse a program of named ops that its options do not fit."""
+        return
 
     def unavailable(self) -> str | None:
         """Why it cannot run on this machine; None where it can."""

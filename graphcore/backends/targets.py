@@ -18,6 +18,7 @@ from graphcore.ops import leaf, tensor
 from graphcore.rewrites.pipeline import Passes, shared_passes
 
 from .boundary import Boundary
+from .mesh import Sharding, refused, sharding_of
 from .target import Program, Target
 
 
@@ -97,17 +98,32 @@ class XLA(Target):
         Whether results are arrays of JAX.
     buckets
         Whether sizes are rounded up.
+    sharding
+        The dims that lie along axes of a mesh; None for one device.
     """
 
     name, runs = "jax", "XLA"
-    options = frozenset({"returns", "sizes"})
+    options = frozenset({"returns", "sizes", "mesh", "shard", "gather"})
 
-    def __init__(self, on_device: bool = False, buckets: bool = False) -> None:
-        self.on_device, self.buckets = on_device, buckets
+    def __init__(
+        self, on_device: bool = False, buckets: bool = False, sharding: Sharding | None = None
+    ) -> None:
+        self.on_device, self.buckets, self.sharding = on_device, buckets, sharding
 
     def with_options(self, **options: Any) -> XLA:
-        """The target whose results and sizes are as asked for."""
-        return XLA(options.get("returns") == self.name, options.get("sizes") == "buckets")
+        """The target whose results, sizes and devices are as asked for."""
+        given = {"mesh": None, "shard": None, "gather": "say", **options}
+        sharding = sharding_of(given["mesh"], given["shard"], given["gather"])
+        buckets = options.get("sizes") == "buckets"
+        if buckets and sharding is not None:
+            cure = "leave it out: a size is padded there to what devices divide evenly"
+            raise refused("sizes='buckets' is for one device, not for a mesh", cure)
+        return XLA(options.get("returns") == self.name, buckets, sharding)
+
+    def check(self, graph: Graph) -> None:
+        """Refuse dims that do not fit the program or the mesh."""
+        if self.sharding is not None:
+            self.sharding.check(graph)
 
     @property
     def shared(self) -> Passes:
@@ -116,6 +132,13 @@ class XLA(Target):
 
         return shared_passes(self.costs, WHOLE)
 
+    @property
+    def own(self) -> Passes:
+        """On a mesh the last stage is printed with the places of axes."""
+        from .jax_backend.passes import SHARDED
+
+        return [] if self.sharding is None else [SHARDED]
+
     def unavailable(self) -> str | None:
         """That JAX is not installed."""
         if find_spec("jax") is None:
@@ -123,16 +146,19 @@ class XLA(Target):
         return None
 
     def lacks(self, graph: Graph) -> Iterator[tuple[Node, str]]:
-        """The nodes without an entry, and those along axes whose sizes a loop finds."""
+        """The nodes without an entry, those along axes whose sizes a loop finds; host calls."""
         from .jax_backend.lacks import lacks
 
-        return lacks(graph, self.buckets)
+        return lacks(graph, self.buckets, self.sharding is not None)
 
     def build(self, graph: Graph, boundary: Boundary) -> Program:
         """A program of JAX."""
         from .jax_backend.buckets import BucketedProgram
+        from .jax_backend.meshed import MeshedProgram
         from .jax_backend.running import XLAProgram
 
+        if self.sharding is not None:
+            return MeshedProgram(graph, boundary, self.on_device, self.sharding)
         kind = BucketedProgram if self.buckets else XLAProgram
         return kind(graph, boundary, self.on_device)
 

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from graphcore.ir import Graph, Node
 from graphcore.ir.errors import GraphTypeError
@@ -16,6 +16,14 @@ from .shown import Shown as Shown
 
 if TYPE_CHECKING:
     from .printer import Note
+
+
+class Remarks(NamedTuple):
+    """What a program adds to a stage: notes on nodes, places of dims on a mesh, and lines below."""
+
+    note: Note | None = None
+    places: Mapping[str, str] = {}
+    below: str = ""
 
 
 @parameters(
@@ -65,10 +73,10 @@ def debug_print(
     out = sys.stdout if file is None else file
     if color is None:
         color = out.isatty() and not os.environ.get("NO_COLOR")
-    text = [
-        f"{heading}{format_graph(graph, color=color, limit=limit, width=width, note=note)}"
-        for heading, graph, note in graphs(x, stage)
-    ]
+    text = []
+    for heading, graph, (note, places, below) in graphs(x, stage):
+        shown = format_graph(graph, color=color, limit=limit, width=width, note=note, places=places)
+        text.append("\n".join(filter(None, [heading, shown, below])))
     print(encodable("\n\n".join(text), out), file=out)
 
 
@@ -97,8 +105,8 @@ def encodable(text: str, file: TextIO) -> str:
     return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
-def graphs(x: Any, stage: str | None) -> Iterator[tuple[str, Graph, Note | None]]:
-    """The parts of `x` to print: for each a heading, a graph, and notes on its nodes."""
+def graphs(x: Any, stage: str | None) -> Iterator[tuple[str, Graph, Remarks]]:
+    """The parts of `x` to print: for each a heading, a graph, and what is said of it."""
     if not hasattr(x, "stages"):
         if stage is not None:
             raise GraphTypeError(
@@ -106,14 +114,14 @@ def graphs(x: Any, stage: str | None) -> Iterator[tuple[str, Graph, Note | None]
                 "  cure: leave the stage out"
             )
         graph = x if isinstance(x, Graph) else Graph((), tuple(nodes_of(x)))
-        yield "", graph, None
+        yield "", graph, Remarks()
         return
     stages: Mapping[str, Graph] = x.stages  # a name that they lack is refused
     if stage is None:
         for name, graph in stages.items():
-            yield f"--- {name}: {len(graph):,} nodes\n", graph, x._note(name)
+            yield f"--- {name}: {len(graph):,} nodes", graph, x._remarks(name)
         return
-    yield "", stages[stage], x._note(stage)
+    yield "", stages[stage], x._remarks(stage)
 
 
 def nodes_of(x: Any) -> Iterator[Node]:

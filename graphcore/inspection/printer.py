@@ -118,11 +118,12 @@ def align_columns(lines: Sequence[Line], *, color: bool = False) -> list[str]:
         column_width([str(line[column]) for line in lines], widest)
         for column, widest in enumerate(WIDEST, 1)
     )
+    has_notes = any(line.note for line in lines)
     text = []
     for line in lines:
         op = line.node.op.name
         rest = f"{line.call[len(op) :]:<{max(0, code - len(op))}}"
-        note_column = f"  {line.note:<{note}}" if note else ""
+        note_column = f"  {line.note:<{note}}" if has_notes else ""
         origin = paint(line.origin, DIM, color)
         left = f"{line.name:<{name}}: {line.type:<{type}} = {paint(op, BOLD, color)}{rest}"
         text.append(f"{left}{note_column}  {origin}".rstrip())

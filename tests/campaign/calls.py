@@ -75,6 +75,8 @@ MORE: tuple[Callable[[], Any], ...] = (
     lambda: gc.evaluate(X, {X: np.ones((3, 4))}),
     lambda: gc.default_dtype("float32"),
     lambda: gc.threads(2).__exit__(),
+    lambda: gc.Mesh({"data": 8}, devices=None),
+    lambda: gc.join_processes("127.0.0.1:1", 2, heartbeat=10),
     lambda: X.eval({X: np.ones((3, 4))}),
     lambda: X.eval(x=np.ones((3, 4))),
     lambda: gc.function(x=("row",))(lambda x: x),

@@ -8,6 +8,7 @@ from graphcore.ir import Graph, Node
 from graphcore.ir.sizes import unknowns
 from graphcore.ops import control, leaf, outside, tensor
 
+from .host import HOST
 from .padded_ops import PADDED
 from .padding import FORWARD, NEUTRAL, mixed, touches
 from .table import TABLE
@@ -23,8 +24,8 @@ class Every:
         return True
 
 
-def lacks(graph: Graph, buckets: bool) -> Iterator[tuple[Node, str]]:
-    """The nodes of a graph that JAX does not compute, each with the reason.
+def lacks(graph: Graph, buckets: bool, meshed: bool = False) -> Iterator[tuple[Node, str]]:
+    """The nodes of a graph that JAX does not compute, on a mesh or not, each with the reason.
 
     With `buckets` all axes of unknown sizes are padded, else those that have an element for each
     step of a `while_loop`.
@@ -37,6 +38,8 @@ def lacks(graph: Graph, buckets: bool) -> Iterator[tuple[Node, str]]:
     for node in nodes:
         if node.op not in TABLE and node.op not in OWN:
             yield node, "it has no entry for it"
+        elif meshed and node.op in HOST:
+            yield node, "it runs on the host, and no device of a mesh waits for that"
         elif (buckets or counted) and (why := unpadded(node, names)) is not None:
             yield node, f"{why}{cure}"
 

@@ -18,7 +18,7 @@ from graphcore.ops import tensor
 
 from .entries import TABLE, Value
 from .failures import Tracing
-from .padding import Neutral, along, filled, highest, last, lowest, one, valid, zero
+from .padding import Neutral, along, filled, highest, last, lowest, mixed, one, valid, zero
 
 Rule = Callable[..., Value]
 PADDED: dict[Op, Rule] = {}
@@ -110,6 +110,8 @@ def concat(cx: Tracing, node: Node, *xs: Value) -> Value:
 def reshape(cx: Tracing, node: Node, x: Value) -> Value:
     """The elements in the same row-major order, whose numbers the counts of axes give."""
     old, new = node.inputs[0].type.shape, node.type.shape
+    if not any(mixed(node, cx.found.counts)):  # padded axes stay as they are
+        return x.reshape(cx.sizes(new))
     if in_order(cx, old) and in_order(cx, new):
         flat = x.reshape(-1)
         shape = cx.sizes(new)

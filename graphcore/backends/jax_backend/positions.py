@@ -15,9 +15,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from graphcore.analysis.values import are_distinct
-from graphcore.ir import Node, unwrap
-from graphcore.ops import leaf, tensor
+from graphcore.analysis.values import are_distinct, counts_along
+from graphcore.ir import Node
+from graphcore.ops import tensor
 
 from .entries import TABLE, Emission, Entry, Value, entry
 
@@ -103,16 +103,6 @@ def places(cx: Emission, node: Node, sizes: Sequence[int], indices: Sequence[Val
         walked,
         tuple([walks[axis] for axis in walked]),
     )
-
-
-def counts_along(index: Node) -> int | None:
-    """The axis along which positions are 0, 1, 2, ..., and the same along all others."""
-    source = unwrap(index, tensor.expand)
-    if source.op is not leaf.iota:
-        return None
-    new = index.attrs["axes"] if index is not source else ()
-    (along,) = [axis for axis in range(index.type.ndim) if axis not in new]
-    return along
 
 
 def inside(at: Value, size: int) -> Value:

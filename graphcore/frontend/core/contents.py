@@ -76,6 +76,7 @@ CONTENTS = {
         "The compiled program": "Compiled",
         "Data larger than memory": "over_blocks",
         "Threads": "threads",
+        "Devices": "Mesh join_processes",
         "Files": "save load",
     },
     "Functions and trees": {
