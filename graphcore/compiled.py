@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from operator import itemgetter
 from os import PathLike
 from typing import (
@@ -61,6 +61,7 @@ from .asked import (
 from .inputs import after_sizes, not_listed, program
 from .precision import require_precision
 from .questions import Questions, Stages, lowered
+from .variants import Variant
 
 K = TypeVar("K")
 if TYPE_CHECKING:  # which know it: Compiled alone is Compiled[Any]
@@ -271,6 +272,8 @@ class Compiled(Questions, Generic[R]):
             self.target = Choice(target.name, target.runs, why)
             require_ops(target, self.passes[-1].graph)
             self._program = target.build(self.passes[-1].graph, self._boundary)
+        self._part = partial(part, self.target.name if asked is None else asked, self._own.rules)
+        self._program.variants = partial(Variant, graph, self._part)
         self._values: Values = first_call(weakref.ref(self))
         self._given = Arguments(arguments, self._boundary.params)
         self._has_out = any(param.name == "out" for param in self._boundary.params)
@@ -314,13 +317,6 @@ class Compiled(Questions, Generic[R]):
         graph = self.stages["named"]
         with_labels = cast(Callable[[], DataArrays], lambda: labeller(graph, "xarray", self._join))
         return ByBlocks(graph, self._boundary, self._part, lowered, with_labels)
-
-    def _part(self, graph: Graph) -> Compiled[list[Array]]:
-        """A program of another graph, with results as arrays, that runs as this one does."""
-        form = [*range(len(graph.params))], [*range(len(graph.outputs))]
-        asked = self.target.name if self._asked is None else self._asked
-        rules = self._own.rules
-        return Compiled(graph, *form, asked=asked, join="override", rules=rules)
 
     @cached_property
     def _given_results(self) -> GivenResults:
@@ -428,6 +424,12 @@ class Compiled(Questions, Generic[R]):
         inputs = few(f"{show_dim(param.name)}: {type}" for param, type in typed)
         outputs = few(str(y.type) for y in self.stages["named"].outputs)
         return f"<Compiled ({inputs}) -> ({outputs}): {self.target}>"
+
+
+def part(asked: Asked, rules: Rules, graph: Graph) -> Compiled[list[Array]]:
+    """A program of another graph, with results as arrays, that runs as one does."""
+    form = [*range(len(graph.params))], [*range(len(graph.outputs))]
+    return Compiled(graph, *form, asked=asked, join="override", rules=rules)
 
 
 def first_call(compiled: weakref.ref[Compiled]) -> Values:

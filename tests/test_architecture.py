@@ -45,6 +45,7 @@ SEES_EVERYTHING = {
         "precision",
         "questions",
         "saving",
+        "variants",
     ),
 }
 LINKS = ("rewrites", "backends")

@@ -71,6 +71,8 @@ class Program(ABC):
         self.graph, self.boundary = graph, boundary
         self._lock = new_lock()
         self._values: Values | None = None
+        self.variants: Callable[[Program], Any] | None = None
+        """Makes what derives programs from this one, where another library transforms it."""
 
     def prepare(self) -> Values:
         """The function that a call runs; its code is made when it is first asked for."""

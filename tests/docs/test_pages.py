@@ -33,6 +33,7 @@ RUNNABLE = [page for page in pages.PAGES if "```python\n" in page.read_text(enco
 
 
 NEEDS = {
+    "docs/coming_from/jax.md": {"jax": "0.7"},
     "docs/howto/nutpie.md": {"nutpie": "0.16.8", "pymc": "6.0"},
     "docs/howto/pytensor.md": {"pytensor": "3.0", "pymc": "6.0"},
 }

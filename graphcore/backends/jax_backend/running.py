@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -23,6 +24,7 @@ from graphcore.ir.sizes import evaluate, unknowns
 from graphcore.ops import control, leaf, tensor
 from graphcore.schedule.order import finders, in_order
 
+from . import inside
 from .emit import Emitter
 from .failures import SITE, Failures, can_fail, depth_of
 from .sizes import Sizes
@@ -201,12 +203,22 @@ class XLAProgram(Program):
         with described_by(self.graph.trace):
             return source_lines(self.graph)
 
+    @cached_property
+    def root(self) -> inside.Variant:
+        """The program as a primitive of JAX knows it."""
+        assert self.variants is not None
+        made: inside.Variant = self.variants(self)
+        return made
+
     def make(self) -> Values:
         """The function of a call's arguments."""
 
         def call(*args: Any) -> list[Array]:
-            arrays, sizes = self.bind(args)
-            with jax.enable_x64(True):  # of this thread, and only for the call
+            if any(isinstance(x, jax.core.Tracer) for x in args):
+                return inside.call(self.root, args)
+            # Of this thread, for the call alone, which runs even while JAX traces other values.
+            with jax.core.eval_context(), jax.enable_x64(True):
+                arrays, sizes = self.bind(args)
                 for finder in self.finders:
                     sizes = (*sizes, self.size(finder, arrays, sizes))
                 results = self.traced(arrays, sizes)

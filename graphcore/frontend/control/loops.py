@@ -256,7 +256,8 @@ def while_loop(
     cond="`carry -> bool tensor`.",
     body="`carry -> carry`, as for `scan`. It may use any tensor from outside.",
     init="The first carry, as for `scan`.",
-    max_steps="The largest number of steps; None means no limit.",
+    max_steps="The largest number of steps; None means no limit. Inside of functions that JAX "
+    "transforms a pullback needs one, as a number or a size.",
 )
 def while_loop(
     cond: Callable[[Tree], Tensor],
