@@ -39,6 +39,8 @@ INNER = 256
 """How much of the inner axis is walked before a sum goes to memory: a strip fits the cache L1."""
 SUMS = 12
 """How many sums of such blocks are added up before their sum joins the result."""
+CHUNK = INNER * SUMS
+"""How much of the inner axis is walked before a sum joins the result."""
 LONGEST_INNER = INNER * SUMS * (ADDITIONS - GROUP - INNER // GROUP - SUMS)
 """How long an inner axis may be without looking at what rounding adds to the result."""
 ROWS_PER_STRIP = {"x86-64-v4": 512, "x86-64-v3": 256}
@@ -76,6 +78,14 @@ def is_wide(b: Builder, rows: Value, columns: Value) -> Value:
     """Whether threads share the columns of a product, which has few rows, and not the rows."""
     is_few = b.op("icmp slt", rows, integer(SOME_ROWS[1]))
     return b.both(is_few, b.op("icmp sge", columns, integer(2 * SOME_COLUMNS)))
+
+
+def is_deep(b: Builder, rows: Value, inner: Value, columns: Value) -> Value:
+    """Whether threads share the inner axis of a product, which is long beside a small result."""
+    few = b.op("icmp slt", rows, integer(2 * SOME_ROWS[0]))
+    narrow = b.op("icmp slt", columns, integer(2 * SOME_COLUMNS))
+    least = max(2 * CHUNK, LONGEST_OF_FEW_ROWS + 1)
+    return b.both(b.both(few, narrow), b.op("icmp sge", inner, integer(least)))
 
 
 def room_for(level: str) -> tuple[int, int]:
@@ -140,16 +150,17 @@ class Dense:
     is longer than LONGEST_INNER: two matrices as the whole of z. `room` is memory of the type
     `room_for` for rows of x whose values do not lie side by side; nobody else writes there.
 
-    Some columns of a product are one too, with the same bits; so are more than FEW_ROWS rows.
+    Some columns of a product are one too, with the same bits; so are more than FEW_ROWS rows. So
+    are the sums of CHUNK places of a `whole` inner axis that is longer.
     """
 
     def __init__(self, kind: str, level: str) -> None:
         self.b = b = Builder(LANES[level][kind])
         self.several, self.most_rows = ROWS[level], ROWS_PER_STRIP[level]
-        names = "rows", "inner", "columns", "down", "right", "below", "beside", "apart"
+        names = "rows", "inner", "columns", "down", "right", "below", "beside", "apart", "whole"
         self.sizes = [Value(f"%{name}", "i64") for name in names]
         self.rows, self.inner, self.columns, *strides = self.sizes
-        self.down, self.right, self.below, self.beside, self.apart = strides
+        self.down, self.right, self.below, self.beside, self.apart, self.whole = strides
         self.p, self.kind = Places(b, integer), kind
         self.x = self.given("x", (self.rows, self.down), (self.inner, self.right))
         self.y = self.given("y", (self.inner, self.below), (self.columns, self.beside))
@@ -173,18 +184,18 @@ class Dense:
         wide = b.widen(literal(0.0, self.kind)).type
         b.lines[0].append(f"  %strip = alloca [{INNER * VECTORS} x {wide}], align 64")
         is_few = b.op("icmp sle", self.rows, integer(FEW_ROWS))
-        is_small = b.op("icmp sle", b.mul(self.inner, self.apart), integer(IN_CACHE))
+        is_small = b.op("icmp sle", b.mul(self.whole, self.apart), integer(IN_CACHE))
         is_near = b.op("icmp sle", b.mul(self.rows, self.apart), integer(IN_CACHE))
         self.is_near = b.both(is_small, is_near)
         is_run = b.op("icmp eq", self.beside, integer(1))
         far = b.both(is_run, b.both(is_few, b.neither(is_small)))
-        far = b.both(far, b.op("icmp sle", self.inner, integer(LONGEST_OF_FEW_ROWS)))
+        far = b.both(far, b.op("icmp sle", self.whole, integer(LONGEST_OF_FEW_ROWS)))
         self.step = b.select(far, integer(INNER_OF_FEW_ROWS), integer(INNER))
         tall = b.select(b.both(is_run, is_small), integer(ROWS_IN_PLACE), integer(self.most_rows))
         stays = b.both(is_run, b.op("or", is_few, is_small))
         # Without an inner axis there is a block of nothing, which clears the result.
         end = b.call("smax", self.inner, integer(1))
-        self.is_long = b.op("icmp sgt", end, integer(LONGEST_INNER))
+        self.is_long = b.op("icmp sgt", self.whole, integer(LONGEST_INNER))
         self.added = self.moved(self.part, b.mul(self.rows, self.apart), self.part.shape)
         self.in_blocks(end, self.step, partial(self.block, tall, is_run, stays))
         b.do("ret void")

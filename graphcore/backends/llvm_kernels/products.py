@@ -9,6 +9,7 @@ so that an operand whose axes are in another order, or one that is repeated, is 
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
+from copy import copy
 from functools import partial
 from types import ModuleType
 from typing import NamedTuple
@@ -134,7 +135,7 @@ def by_parts(w: Writer, node: Node, buffer: Buffer) -> None:
     memory = Memory(w, node)
 
     def ranges() -> None:
-        memory.of_thread()
+        own_memory = memory.of_thread()
 
         def some(index: tuple[Value, ...], first: Value, many: Value) -> None:
             pairs = (integer(0), first), (rows, many), (first, integer(0)), (many, columns)
@@ -142,13 +143,25 @@ def by_parts(w: Writer, node: Node, buffer: Buffer) -> None:
             if own:  # from the diagonal on
                 column, width = first, w.b.sub(columns, first)
             block = Block(row, height, column, width)
-            block_of_product(w, node, buffer, index, block, memory, is_thin)
+            block_of_product(w, node, buffer, index, block, own_memory, is_thin)
 
         size = w.b.select(wide, columns, rows)
         least = w.b.select(wide, integer(dense.SOME_COLUMNS), dense.rows_at_once(w.b, rows))
         in_ranges(w, batch, size, least, some)
 
-    w.sharing.over(partial(work_of_product, w, node), ranges, once=True)
+    def in_rows() -> Sequence[Value]:
+        w.sharing.over(partial(work_of_product, w, node), ranges, once=True)
+        return ()
+
+    def in_chunks() -> Sequence[Value]:
+        sums_of_chunks(w, node, buffer, memory)
+        return ()
+
+    if memory.chunks is None or w.sharing.routine is None:
+        in_rows()
+    else:
+        deep = dense.is_deep(w.b, rows, w.size(node.inputs[0].type.shape[-1]), columns)
+        w.b.branch(w.b.both(w.b.neither(is_thin), deep), in_chunks, in_rows)
     memory.give_back()
 
     def triangle(_: Value, index: tuple[Value, ...]) -> None:
@@ -188,15 +201,36 @@ class Memory:
         self.types = TensorType(kind, (self.parts, *node.type.shape[-2:])), TensorType(kind, room)
         self.taken = [w.program.take(type) for type in self.types]
         self.sums, self.room = [pointer for _, pointer in self.taken]
+        self.chunks = self.in_chunks(w, node)
         self.is_shared = node.type.ndim == 2
 
-    def of_thread(self) -> None:
-        """Take memory of each thread where the loop that comes next is shared."""
-        own, bytes = self.w.sharing.own, self.w.program.bytes
+    def in_chunks(self, w: Writer, node: Node) -> Buffer | None:
+        """Memory for the sums of chunks of a long inner axis, if the result may be small.
+
+        There are three matrices for each: the sums, those of its blocks, and one that is not read.
+        """
+        rows, columns = node.type.shape[-2:]
+        few, narrow = 2 * dense.SOME_ROWS[0], 2 * dense.SOME_COLUMNS
+        known = zip((rows, columns), (few, narrow), strict=True)
+        if any(isinstance(n, int) and n >= most for n, most in known) or node.type.ndim > 2:
+            return None
+        inner = node.inputs[0].type.shape[-1]
+        if is_found(inner) or (isinstance(inner, int) and inner <= dense.LONGEST_OF_FEW_ROWS):
+            return None
+        many = (inner + dense.CHUNK - 1) // dense.CHUNK
+        shape = many, 3, minimum(rows, few), minimum(columns, narrow)
+        self.taken.append(w.program.take(TensorType(node.type.dtype, shape)))
+        sizes = tuple(map(w.size, (many, 3, rows, columns)))
+        return Buffer(self.taken[-1][1], sizes, kind_of(node))
+
+    def of_thread(self) -> Memory:
+        """The memory of each thread, where the loop that comes next is shared."""
+        found, own, bytes = copy(self), self.w.sharing.own, self.w.program.bytes
         sums, room = [partial(bytes, type) for type in self.types]
-        self.room = own(self.room, room)
+        found.room = own(self.room, room)
         if not self.is_shared:  # threads compute rows of several matrices
-            self.sums = own(self.sums, sums)
+            found.sums = own(self.sums, sums)
+        return found
 
     def give_back(self) -> None:
         """Let others take the memory."""
@@ -254,14 +288,74 @@ def block_of_product(
         w.call(w.program.shared((name, buffer.kind), address), *given)
         return ()
 
-    upper = TRUE if is_own_product(node) else FALSE
     of_thin = *starts, block.rows, k, j, *lying[:2], of_y
+    upper = TRUE if is_own_product(node) else FALSE
     of_dense = (
         *(*starts, sums, memory.room, block.rows, k, block.columns),
-        *(*lying, j, upper),
+        *(*lying, j, k, upper),
     )
     ways = partial(call, thin, "thin", *of_thin), partial(call, dense, "dense", *of_dense)
     w.b.branch(is_thin, *ways)
+
+
+def sums_of_chunks(w: Writer, node: Node, buffer: Buffer, memory: Memory) -> None:
+    """A small product of long rows and columns: threads share these, whose sums join in order."""
+    p, b, parts = w.places, w.b, memory.chunks
+    assert parts is not None
+    x, y = map(operand, node.inputs)
+    rows, inner, columns = map(w.size, (*node.inputs[0].type.shape, node.type.shape[-1]))
+    strides = [n for side in (x, y) for n in side.steps(w.size(side.apart))]
+    upper, kind = TRUE if is_own_product(node) else FALSE, buffer.kind
+    code = Address(dense.code(kind)["dense"])
+
+    def chunk(room: Value, first: Value) -> Sequence[Value]:
+        number, many = b.op("sdiv", first, integer(dense.CHUNK)), b.sub(inner, first)
+        own = p.place([Index(number), *[Index(integer(0))] * 3], parts.shape).base
+        into = moved(b, parts.pointer, own, kind)
+        given = (
+            moved(b, w.lying(x.base).pointer, b.mul(first, strides[1]), kind),
+            moved(b, w.lying(y.base).pointer, b.mul(first, strides[2]), kind),
+            *(into, moved(b, into, b.mul(rows, columns), kind), room),
+            *(rows, b.call("smin", many, integer(dense.CHUNK)), columns),
+            *(*strides, columns, inner, upper),
+        )
+        w.call(w.program.shared(("dense", kind), code), *given)
+        return ()
+
+    def chunks() -> None:
+        step = partial(chunk, memory.of_thread().room)
+
+        def some(_: object, first: Value, many: Value) -> None:
+            p.looped(first, b.add(first, many), dense.CHUNK, (), step)
+
+        in_ranges(w, (), inner, integer(dense.CHUNK), some)
+
+    def join(index: At, mask: Value) -> None:
+        def sums(number: Value) -> Value:
+            at = (Index(number), Index(integer(0)), *index)
+            return p.load(changed(w, parts), at, mask)
+
+        def plainly(number: Value, total: Value) -> Sequence[Value]:
+            return [b.op("fadd", total, sums(number))]
+
+        def exactly(number: Value, total: Value, lost: Value) -> Sequence[Value]:
+            more = b.op("fsub", sums(number), lost)
+            new = b.op("fadd", total, more)
+            return [new, rounding(b, total, more, new)]
+
+        def joined(step: Callable[..., Sequence[Value]], *start: Value) -> Sequence[Value]:
+            return p.looped(integer(1), parts.shape[0], 1, start, step)[:1]
+
+        first = sums(integer(0))
+        zero = b.widen(literal(0.0, kind), first.wide) if first.wide else literal(0.0, kind)
+        long = partial(joined, exactly, first, zero)
+        is_long = reaches(b, inner, dense.LONGEST_INNER + 1)
+        (total,) = b.branch(is_long, long, partial(joined, plainly, first))
+        p.store(buffer, index, mask, total)
+
+    w.sharing.over(partial(work_of_product, w, node), chunks, once=True)
+    with w.vectorised(node):
+        p.everywhere(node.type.shape, join)
 
 
 def by_blas(w: Writer, node: Node, buffer: Buffer) -> None:
@@ -307,8 +401,12 @@ def by_blas(w: Writer, node: Node, buffer: Buffer) -> None:
 
 def more_than(size: Size, least: int) -> Size:
     """1 if a size is larger than that, or will be found by a loop of the kernel, else 0."""
-    found = any(type(name) is Hidden for name in unknowns(size))
-    return 1 if found else minimum(size // (least + 1), 1)
+    return 1 if is_found(size) else minimum(size // (least + 1), 1)
+
+
+def is_found(size: Size) -> bool:
+    """Whether a size is found by a loop of the kernel."""
+    return any(type(name) is Hidden for name in unknowns(size))
 
 
 def add_blocks(

@@ -55,7 +55,7 @@ def multiplied(
     if z is None:
         z = np.full((len(x), y.shape[1]), 7, x.dtype)
     kind = next(kind for kind, dtype in KINDS.items() if x.dtype == dtype)
-    pointers, sizes = [ctypes.c_void_p] * 5, [ctypes.c_int64] * 8
+    pointers, sizes = [ctypes.c_void_p] * 5, [ctypes.c_int64] * 9
     call = ctypes.CFUNCTYPE(None, *pointers, *sizes, ctypes.c_bool)(
         code(kind, dense.levels()[0])["dense"]
     )
@@ -71,6 +71,7 @@ def multiplied(
         *x.shape,
         y.shape[1],
         *steps,
+        x.shape[1],
         upper,
     )
     return z
@@ -253,7 +254,7 @@ memory = mmap.mmap(-1, below + page + stack)
 start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
 assert libc.mprotect(ctypes.c_void_p(start + below), ctypes.c_size_t(page), 0) == 0
 code = elementary.compiled(dense.Dense("f64", level).text(), "dense", level=level)
-pointers, sizes = [ctypes.c_void_p] * 5, [ctypes.c_int64] * 8
+pointers, sizes = [ctypes.c_void_p] * 5, [ctypes.c_int64] * 9
 call = ctypes.CFUNCTYPE(None, *pointers, *sizes, ctypes.c_bool)(code["dense"])
 x = np.ones((8, 8))
 
@@ -261,7 +262,7 @@ x = np.ones((8, 8))
 def run(_):
     z, part = np.empty((8, 8)), np.empty((2, 8, 8))
     given = [a.ctypes.data for a in (x, x, z, part, part)]
-    call(*given, *[8] * 4, 1, 8, 1, 8, False)
+    call(*given, *[8] * 4, 1, 8, 1, 8, 8, False)
 
 attributes, thread = (ctypes.c_char * 64)(), ctypes.c_ulong()
 libc.pthread_attr_init(attributes)

@@ -204,6 +204,21 @@ def test_products_of_few_rows_are_shared_by_columns(sizes: tuple[int, int, int])
     assert threads.shared() > before
 
 
+@pytest.mark.usefixtures("short")
+def test_products_of_long_columns_are_shared_along_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sums of chunks join in order, as where nothing is shared."""
+    rng, right = np.random.default_rng(0), named("i", "k")("y")
+    y = [gc.dot(X, right, dim="i"), gc.dot(X, X.rename(j="l"), dim="i")]
+    given = [rng.normal(size=(40_000, columns)) for columns in (5, 18)]
+    f, before = gc.compile([X, right], y, native=True), threads.shared()
+    wanted = same_bits(lambda: f(*given))
+    assert threads.shared() >= before + 6
+    monkeypatch.setattr(entrance, "HUGE_NEST", 2**40)
+    for a, b in zip(gc.compile([X, right], y, native=True)(*given), wanted, strict=True):
+        np.testing.assert_array_equal(a, b)
+    np.testing.assert_allclose(wanted[0], given[0].T @ given[1], rtol=1e-9, atol=1e-9)
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("short")
 @pytest.mark.parametrize("name", ["eos", "gmm", "hmm", "jacobi2d", "kmeans", "lstm", "mlp", "spmv"])
