@@ -10,8 +10,12 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import dask.array as da
 import numpy as np
+from dask.array.core import unify_chunks
+from xarray import Variable
 
+from graphcore.analysis.instances import instance_axes
 from graphcore.backends.argument_checks import Parameter, quote
 from graphcore.backends.boundary import Boundary
 from graphcore.interop.xarrays import DataArrays, is_chunked
@@ -80,21 +84,21 @@ class ByBlocks:
         sizes: Mapping[str, int],
     ) -> list[DaskArray]:
         """The arrays of the outputs."""
-        import dask.array as da
-
+        given, known = dict[Node, DaskArray](), dict[Node, Any]()
         rows = zip(self._graph.params, self._boundary.params, arguments, arrays, strict=True)
-        given: dict[Node, DaskArray] = {
-            node: da.from_array(param.convert(x), chunks=-1) if lazy is None else lazy
-            for node, param, x, lazy in rows
-        }
-        read = [x for x, lazy in zip(self._graph.params, arrays, strict=True) if lazy is not None]
-        for node, constant in plan.cuts.lifted.items():
-            given[node] = da.from_array(constant.attrs["value"].array, chunks=-1)
+        for node, param, x, lazy in rows:
+            if lazy is None:
+                known[node] = param.convert(x)
+            else:
+                given[node] = lazy
         for node in {x for program in plan.programs for x in program.params}:
             if node.type.dims == (SIZES,):
-                whole = np.broadcast_to(np.False_, [evaluate(node.type.shape[0], sizes)])
-                given[node] = da.from_array(whole, chunks=-1)
+                known[node] = np.broadcast_to(np.False_, [evaluate(node.type.shape[0], sizes)])
+        for node, constant in plan.cuts.lifted.items():
+            known[node] = constant.attrs["value"].array
+        read = [*given]
         chunks = in_one_way(plan, given)
+        given |= {node: in_blocks(plan, node, x, chunks) for node, x in known.items()}
         tasks = Tasks(plan, given, read, chunks, sizes)
         return [tasks.values[y] for y in plan.outputs]
 
@@ -121,8 +125,7 @@ def shell(param: Parameter, x: Any) -> Any:
         raise refused(reason, "pass its value: x.compute()")
     # The dtype is checked on no values: a conversion of all would need memory for them.
     empty = Parameter(param.number, param.name, param.dims, param.dtype, None, param.declared)
-    none = x.isel(dict.fromkeys(x.dims, slice(0, 0)))
-    empty.convert(none.copy(data=np.empty(none.shape, x.dtype)))
+    empty.convert(Variable(x.dims, np.empty((0,) * x.ndim, x.dtype)))
     return x.copy(data=np.broadcast_to(np.zeros((), param.dtype), x.shape))
 
 
@@ -135,8 +138,6 @@ def array_of(param: Parameter, x: Any) -> DaskArray:
 
 def in_one_way(plan: Plan, given: dict[Node, DaskArray]) -> Chunks:
     """The sizes of blocks along each axis, once all arrays are in the same ones."""
-    from dask.array.core import unify_chunks
-
     operands: list[Any] = []
     for x, array in given.items():
         found = plan.axes(x)
@@ -144,3 +145,13 @@ def in_one_way(plan: Plan, given: dict[Node, DaskArray]) -> Chunks:
     chunks, arrays = unify_chunks(*operands, warn=False)
     given.update(zip(given, arrays, strict=True))
     return {axis: chunks[axis,] for axis in plan.cuts.totals}
+
+
+def in_blocks(plan: Plan, x: Node, array: Any, chunks: Chunks) -> DaskArray:
+    """An array in memory, in blocks along axes."""
+    found = plan.axes(x)
+    parts = [
+        next((chunks[axis] for axis in instance_axes(found.get(dim, ()))), (n,))
+        for dim, n in zip(x.type.dims, array.shape, strict=True)
+    ]
+    return da.from_array(array, chunks=tuple(parts))

@@ -67,6 +67,8 @@ class BlockAxes(Instances):
             made = list(Forward.after(self, node, given, known))
             if node.op is control.custom:
                 self.check_rule(node, given, made)
+            elif node.op is control.while_loop:  # all elements take its steps together
+                self.of_outputs(node.attrs["predicate"], self.given_to_bodies(node, given))
         if node.op not in SIZED:
             for axis in sorted(unknown_in(node.attrs.values()) & self.sizes.keys()):
                 raise OfSize(node, axis, f"uses the size {axis!r}, and a block has another one")

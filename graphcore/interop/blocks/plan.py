@@ -16,6 +16,7 @@ from graphcore.ops import autodiff, leaf
 
 from .axes import axes_in, refused
 from .cuts import Cuts
+from .shipped import Shipped
 from .walk import cut
 
 Compile = Callable[[Graph], Any]
@@ -28,7 +29,7 @@ SIZES = Hidden("positions")
 class Program(NamedTuple):
     """What a block computes in one pass: the values `made`, each an output or a cut."""
 
-    run: Any
+    run: Shipped
     params: tuple[Node, ...]
     made: tuple[Node, ...]
     grid: tuple[str, ...]
@@ -74,7 +75,7 @@ def plan(graph: Graph, axes: Sequence[str], compiled: Compile, lowered: Lower) -
         roots = without([values[x] for x in made], [x for x in cuts.cuts if x not in given])
         params = read_by(roots, graph.params)
         part = Graph(params, tuple(roots))
-        run = compiled(Graph(params, tuple(roots), Trace(part.lines())))
+        run = Shipped(compiled(Graph(params, tuple(roots), Trace(part.lines()))))
         programs.append(Program(run, params, tuple(made), grid, number))
     return Plan(outputs, cuts, programs)
 

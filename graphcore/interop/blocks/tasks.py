@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-import pickle
-from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import product
 from operator import getitem
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import dask
 import dask.array as da
@@ -20,48 +17,17 @@ from dask.highlevelgraph import HighLevelGraph
 
 from graphcore.analysis.instances import instance_axes
 from graphcore.ir import Node
-from graphcore.ir.locks import new_lock
 from graphcore.ir.sizes import evaluate
 
 from .axes import axes_in, sizes_along
 from .plan import Plan, Program
+from .shipped import Shipped
 
 DaskArray: TypeAlias = Any
 Chunks: TypeAlias = Mapping[str, tuple[int, ...]]
 """The sizes of the blocks along each axis."""
 TOGETHER = 8
 """How many parts of blocks are combined at a time."""
-MOST_PROGRAMS = 64
-"""How many programs a process keeps."""
-
-
-class Shipped:
-    """A program on its way to other processes: one that is known there is not compiled again."""
-
-    known: ClassVar[OrderedDict[str, Any]] = OrderedDict()
-    lock = new_lock()
-
-    def __init__(self, program: Any) -> None:
-        self.data = pickle.dumps(program)
-        self.digest = hashlib.sha256(self.data).hexdigest()
-        self.keep(program)
-
-    def keep(self, program: Any) -> None:
-        """Have this process know the program."""
-        with self.lock:
-            self.known[self.digest] = program
-            while len(self.known) > MOST_PROGRAMS:
-                self.known.popitem(last=False)
-
-    def program(self) -> Any:
-        """The program, which this process compiles once."""
-        with self.lock:
-            if (found := self.known.get(self.digest)) is None:
-                found = self.known[self.digest] = pickle.loads(self.data)
-        return found
-
-    def __dask_tokenize__(self) -> str:
-        return self.digest
 
 
 def run(shipped: Shipped, *blocks: Any) -> tuple[Any, ...]:
@@ -142,7 +108,6 @@ class Tasks:
 
     def of_blocks(self, program: Program) -> Tuples:
         """The values that each block makes, in one task."""
-        shipped = Shipped(program.run)
         numbers = {axis: number for number, axis in enumerate(self.chunks)}
         operands: list[Any] = []
         whole = dict[int, None]()
@@ -157,7 +122,7 @@ class Tasks:
         made = da.blockwise(
             run,
             tuple(dims),
-            dask.delayed(shipped, name=f"program-{shipped.digest}", traverse=False),
+            dask.delayed(program.run, name=f"program-{program.run.digest}", traverse=False),
             None,
             *operands,
             align_arrays=False,

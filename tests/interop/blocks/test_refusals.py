@@ -41,6 +41,8 @@ MIXING: dict[str, Callable[[], gc.Tensor]] = {
     "along both 'time' and 't'": lambda: x * x.rename({"time": "t"}),
     "take": lambda: x.isel(time=n),
     "softmax": lambda: gc.special.softmax(x, "time"),
+    "any": lambda: gc.while_loop(lambda c: (c > 0).any(), lambda c: c - 1, x),
+    "callback": lambda: gc.callback(np.sin, x)(x),
     "sums over it": lambda: gc.fori_loop(0, 3, lambda i, c: c - gc.pullback(x * c, c, x), w),
 }
 
