@@ -105,7 +105,9 @@ class Walk:
         last, lanes = sizes[-1].number, 1 if self.wide else p.b.width
         short = last is not None and last < STEPS * p.vectors * lanes
         self.vectors = 1 if self.wide or short else p.vectors
-        self.blocks = blocks_of(sizes, lanes, self.vectors) if self.sums else [0] * len(sizes)
+        exact = all(x.kind[0] not in "fc" for x in self.starts)  # in any order
+        in_blocks = self.sums or (exact and p.shared is not None)
+        self.blocks = blocks_of(sizes, lanes, self.vectors) if in_blocks else [0] * len(sizes)
 
     def totals(self) -> list[Value]:
         """The totals of all folds."""
