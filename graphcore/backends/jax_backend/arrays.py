@@ -14,6 +14,7 @@ from jax import lax
 from graphcore.ir import Node
 from graphcore.ops import tensor
 
+from . import complexes
 from .entries import Emission, Value, entry
 
 Ints: TypeAlias = "Sequence[int]"
@@ -186,7 +187,8 @@ def where_greater(cx: Emission, node: Node, value: Value, x: Value, y: Value) ->
     """`value` where x > y, half of it where they are tied, 0 elsewhere."""
     half = value * jnp.asarray(0.5, value.dtype)
     zero = jnp.zeros((), value.dtype)
-    return jnp.where(jnp.greater(x, y), value, jnp.where(x == y, half, zero))
+    greater = complexes.ordered("greater")(x, y) if x.dtype.kind == "c" else x > y
+    return jnp.where(greater, value, jnp.where(x == y, half, zero))
 
 
 @entry(tensor.multiply_no_nan)

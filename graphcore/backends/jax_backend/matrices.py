@@ -100,9 +100,20 @@ def singular(packed: Value) -> Value:
 def solved(factors: Factors, b: Value) -> Value:
     """x with a x = b, by the LU factors of a in one matrix and the order of its rows."""
     packed, _, order = factors
-    b = jnp.take_along_axis(b, order[..., None], -2)
-    y = triangular(packed, b, lower=True, unit=True)
+    y = triangular(packed, in_order(b, order), lower=True, unit=True)
     return triangular(packed, y, lower=False)
+
+
+def in_order(b: Value, order: Value) -> Value:
+    """Rows in another order."""
+    return jnp.take_along_axis(b, order[..., None], -2, mode="promise_in_bounds")
+
+
+def inverse(order: Value) -> Value:
+    """The order that undoes one."""
+    numbers = lax.broadcasted_iota(order.dtype, order.shape, order.ndim - 1)
+    empty = jnp.zeros_like(order)
+    return jnp.put_along_axis(empty, order, numbers, -1, inplace=False, mode="promise_in_bounds")
 
 
 def triangular(
@@ -228,19 +239,19 @@ def lu_factor(cx: Emission, node: Node, a: Value) -> tuple[Value, Value]:
 
 @of_matrices(linalg.lu_solve)
 def lu_solve(cx: Emission, node: Node, packed: Value, exchanges: Value, b: Value) -> Value:
-    """For the factors l u of the transpose: a x = b is uᵀ lᵀ times x, its rows in their order."""
+    """x by the factors l u of the transpose, its rows in order: a is uᵀ lᵀ, its columns in order.
+
+    As JAX makes them, the transpose of `packed` needs no copy.
+    """
     lost = singular(packed)
     fail(cx, node, lost & all_finite(packed, b), SINGULAR)
-    n = packed.shape[-1]
+    n, factors = packed.shape[-1], transposed(packed)
     order = lax.linalg.lu_pivots_to_permutation(exchanges.astype(jnp.int32), n)
     if node.attrs["transposed"]:
-        y = jnp.take_along_axis(b, order[..., None], -2)
-        y = triangular(packed, y, lower=False, unit=True, transpose=True)
-        return nan_where(lost, triangular(packed, y, lower=True, transpose=True))
-    y = triangular(packed, b, lower=True)
-    y = triangular(packed, y, lower=False, unit=True)
-    back = jnp.argsort(order, -1)
-    return nan_where(lost, jnp.take_along_axis(y, back[..., None], -2))
+        return nan_where(lost, solved((factors, exchanges, order), b))
+    y = triangular(factors, b, lower=False, transpose=True)
+    y = triangular(factors, y, lower=True, unit=True, transpose=True)
+    return nan_where(lost, in_order(y, inverse(order)))
 
 
 @of_matrices(linalg.lu_det)

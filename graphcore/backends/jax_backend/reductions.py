@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from graphcore.ir import Literal, Node, Op
+from graphcore.ir import Node, Op
 from graphcore.ops import tensor
 
 from .entries import TABLE, Emission, Entry, Value, entry
@@ -39,26 +39,22 @@ def all_(cx: Emission, node: Node, x: Value) -> Value:
     return jnp.all(x != 0, node.attrs["axes"])
 
 
-def extreme(function: Callable[..., Value], limit: Callable[[np.dtype[Any]], Any]) -> Entry:
-    """The largest or smallest value; the limit of the dtype where there is none, nan if any is."""
+def extreme(function: Callable[..., Value], least: Callable[[np.dtype[Any]], Any]) -> Entry:
+    """The largest or smallest value; the limit of the dtype where there is none, nan if any is.
+
+    `function` takes two values, `least` is the limit that changes neither.
+    """
 
     def run(cx: Emission, node: Node, x: Value) -> Value:
         axes, given = node.attrs["axes"], node.attrs.get("initial")
-        start = limit(x.dtype) if given is None else started(given, x.dtype)
-        found = function(x, axes, initial=start)
-        return nan_if_any(found, x, axes) if x.dtype.kind == "c" else found
+        start = np.array(least(x.dtype) if given is None else given.array, x.dtype)
+        found = lax.reduce(x, start, function, axes)
+        if x.dtype.kind != "c":
+            return found
+        # lax compares the parts of complex numbers, which tells nothing where one is nan.
+        return jnp.where(jnp.any(jnp.isnan(x), axes), np.nan, found)
 
     return run
-
-
-def started(given: Literal, dtype: np.dtype[Any]) -> Any:
-    """A number that is one of the values, in their dtype."""
-    return given.array.astype(dtype)[()]
-
-
-def nan_if_any(found: Value, x: Value, axes: Sequence[int]) -> Value:
-    """A result of complex numbers, which lax compares by their parts, nan or not."""
-    return jnp.where(jnp.any(jnp.isnan(x), axes), np.nan, found)
 
 
 def lowest(dtype: np.dtype[Any]) -> Any:
@@ -75,13 +71,13 @@ def highest(dtype: np.dtype[Any]) -> Any:
     return True if dtype.kind == "b" else infinite(dtype, np.inf)
 
 
-def infinite(dtype: np.dtype[Any], value: float) -> Any:
+def infinite(dtype: np.dtype[Any], value: float) -> complex:
     """An infinite number; both parts of a complex one are."""
-    return dtype.type(complex(value, value) if dtype.kind == "c" else value)
+    return complex(value, value) if dtype.kind == "c" else value
 
 
-TABLE[tensor.max_] = extreme(jnp.max, lowest)
-TABLE[tensor.min_] = extreme(jnp.min, highest)
+TABLE[tensor.max_] = extreme(lax.max, lowest)
+TABLE[tensor.min_] = extreme(lax.min, highest)
 
 
 def position_of(op: Op, function: Callable[..., Value], best: Callable[..., Value]) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from graphcore.backends.jax_backend.entries import TABLE
+from graphcore.backends.jax_backend.failures import first_outside
+from graphcore.backends.jax_backend.table import TABLE
 from graphcore.ir import Node, Size, TensorType
 from graphcore.ir.axes import values
 from graphcore.ir.sizes import evaluate
@@ -34,10 +35,8 @@ class Emission:
         self.failures.append((reason, flag))
 
     def fail_outside(self, node: Node, axis: int, positions: Any, size: Any) -> None:
-        wrong = positions >= size
-        if positions.dtype.kind == "i":
-            wrong = wrong | (positions < -size)
-        self.failures.append((f"outside {axis}", wrong.any()))
+        if positions.size:
+            self.failures.append((f"outside {axis}", first_outside(positions, size)[0]))
 
     def fail_in_batch(self, node: Node, failed: Any, reason: str) -> None:
         self.failures.append((reason, failed))
