@@ -160,7 +160,7 @@ def scan(w: Writer, node: Node) -> None:
     def steps(begin: Value, end: Value) -> None:
         w.places.looped(begin, end, 1, (), step, looks=True)
 
-    if are_apart(node):
+    if are_apart(w, node):
         some = partial(w.sharing.each_step, length, steps)
         w.sharing.over(lambda: b.mul(length, spent), some, once=True)
     else:
@@ -169,11 +169,17 @@ def scan(w: Writer, node: Node) -> None:
     w.know(results, [buffer._replace(level=b.level) for buffer in stacked])
 
 
-def are_apart(node: Node) -> bool:
-    """Whether threads may share the steps of a loop: many, from which nothing is carried on."""
-    length, body = node.attrs["length"], node.attrs["body"]
+def are_apart(w: Writer, node: Node) -> bool:
+    """Whether threads may share the steps of a loop: many, from which nothing is carried on.
+
+    Meters are there once, and so is memory that grows.
+    """
+    length, every = node.attrs["length"], [*node.attrs["body"].every_node()]
     few = isinstance(length, int) and length < sharing.FEW
-    return not (few or node.attrs["carries"] or any(map(is_single, body.every_node())))
+    types = [x.type for x in every if isinstance(x.type, TensorType)]
+    grow = any(unknowns(n) & w.program.found for type in types for n in type.shape)
+    alone = few or grow or w.program.meters is not None or node.attrs["carries"]
+    return not (alone or any(map(is_single, every)))
 
 
 def is_single(node: Node) -> bool:

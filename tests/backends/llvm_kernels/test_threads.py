@@ -88,6 +88,11 @@ def mapped(xs: list[gc.Tensor]) -> gc.Tensor:
     return (x.cumsum("j") * end).sort("j")
 
 
+def slopes_of(y: gc.Tensor, x: gc.Tensor) -> list[gc.Tensor]:
+    """A result of a loop over members, and its gradient, which reads what the loop records."""
+    return [y, gc.grad(gc.exp(-y).sum(), x)]
+
+
 def stepped(h: gc.Tensor, x: gc.Tensor) -> tuple[gc.Tensor, gc.Tensor]:
     new = gc.tanh(h + x * X)
     return new, new.sum("j")
@@ -167,6 +172,7 @@ PROGRAMS: dict[str, tuple[list[gc.Tensor], Any]] = {
             *(X.at[{"i": AT, "j": AT}].add(P), (X * 2).at[{"j": AT}].multiply(P * V)),
         ],
     ),
+    "members": ([V], slopes_of(gc.while_loop(lambda v: v < 9.0, lambda v: v * v + 1.3, V), V)),
     "mapped": ([X, V], gc.map(mapped, [X, V], dim="i")),
     "attention": ([Q, K], gc.dot(SCORES, K, dim="j")),
     "transposed": ([X], gc.exp(X).transpose("j", "i")),
