@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -231,16 +231,15 @@ class XLAProgram(Program):
 
     def bind(self, args: Sequence[Any]) -> tuple[list[Any], tuple[int, ...]]:
         """Arguments and unknown sizes, checked; arrays of JAX stay where they are."""
-        if not any(isinstance(x, jax.Array) for x in args):
+        held = [at for at, x in enumerate(args) if type(x) is not np.ndarray and is_on_device(x)]
+        if not held:
             return self.boundary.bind(args)
-        on_device = [is_on_device(x) for x in args]
-        seen = [stand_in(x) if stays else x for x, stays in zip(args, on_device, strict=True)]
+        seen = [*args]
+        for at in held:
+            seen[at] = stand_in(args[at].shape, args[at].dtype)
         arrays, sizes = self.boundary.bind(seen)
-        for at, (x, stays) in enumerate(zip(args, on_device, strict=True)):
-            if stays:
-                dtype = self.boundary.params[at].dtype
-                with jax.enable_x64(True):
-                    arrays[at] = x if x.dtype == dtype else x.astype(dtype)
+        for at in held:
+            arrays[at] = in_dtype(args[at], self.boundary.params[at].dtype)
         return arrays, sizes
 
     def size(self, finder: Finder, arrays: Sequence[Any], sizes: tuple[int, ...]) -> int:
@@ -270,8 +269,9 @@ RELATIONS: dict[str, Callable[[int, int], bool]] = {
 
 def warn_of_halving(results: Sequence[Any]) -> None:
     """Warn once that JAX computes with half the bits of what it is given."""
-    halves = jax.dtypes.canonicalize_dtype(np.float64) == np.float32
-    if halves and not _warned and any(y.dtype in WIDE for y in results):
+    if _warned or jax.dtypes.canonicalize_dtype(np.float64) == np.float64:
+        return
+    if any(y.dtype in WIDE for y in results):
         _warned.append(True)
         said = (
             "call: results are of 64 bits, and JAX computes with 32 of them: y + 1 is float32\n"
@@ -295,13 +295,23 @@ def is_on_device(x: Any) -> bool:
 
     One integer may be a size, which the call reads; a value that JAX traces is refused there.
     """
-    read = isinstance(x, jax.core.Tracer) or not isinstance(x, jax.Array)
-    return not read and not (x.ndim == 0 and x.dtype.kind in "iu")
+    if not isinstance(x, jax.Array) or isinstance(x, jax.core.Tracer):
+        return False
+    return bool(x.shape) or x.dtype.kind not in "iu"
 
 
-def stand_in(x: Any) -> Array:
-    """An array of the shape and dtype of another one, which needs no memory."""
-    return np.broadcast_to(np.zeros((), x.dtype), x.shape)
+@lru_cache(maxsize=256)
+def stand_in(shape: tuple[int, ...], dtype: Any) -> Array:
+    """An array that needs no memory, for one of JAX of this shape and dtype."""
+    return np.broadcast_to(np.zeros((), dtype), shape)
+
+
+def in_dtype(x: Any, dtype: Any) -> Any:
+    """An array of JAX in another dtype."""
+    if x.dtype == dtype:
+        return x
+    with jax.enable_x64(True):
+        return x.astype(dtype)
 
 
 def own_array(x: Any) -> Array:
