@@ -51,6 +51,10 @@ class Plan(NamedTuple):
 
 def plan(graph: Graph, axes: Sequence[str], compiled: Compile, lowered: Lower) -> Plan:
     """The programs that compute a graph by blocks along `axes`, in order."""
+    for node in graph.every_node():
+        if node.op is leaf.as_size:
+            what = f"{node.inputs[0].said} at {node.origin} computes a size of the program"
+            raise refused(what, "keep sizes: mask elements, x.where(mask), in place of dropping them")
     cuts, outputs = cut(graph, axes)
     for y in outputs:
         require_pieces(y, cuts.find(y))

@@ -32,7 +32,7 @@ TOGETHER = 8
 
 def run(shipped: Shipped, *blocks: Any) -> tuple[Any, ...]:
     """What a program computes of one block."""
-    return tuple(shipped.program()(*blocks))
+    return tuple(map(np.asarray, shipped.program()(*blocks)))
 
 
 def pick(places: Sequence[int], values: Sequence[Any]) -> tuple[Any, ...]:

@@ -92,6 +92,13 @@ def test_declared_sizes() -> None:
         gc.compile([z], z)(xarray.DataArray(np.ones((2, 2, 4)), dims=z.dims).chunk(both=2))
 
 
+def test_sizes_that_a_program_computes() -> None:
+    f = gc.compile([x], x.dropna("time"))
+    for chunks in (2, 4):
+        with pytest.raises(gc.GraphValueError, match=r"test_refusals.py:\d+ computes a size"):
+            f(X.chunk(time=chunks))
+
+
 def test_arguments() -> None:
     f = gc.compile([x, n], {"y": x * n})
     N = GIVEN["n"]
