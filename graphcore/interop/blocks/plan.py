@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from graphcore.analysis.instances import Axes
@@ -54,13 +54,13 @@ def plan(graph: Graph, axes: Sequence[str], compiled: Compile, lowered: Lower) -
     for node in graph.every_node():
         if node.op is leaf.as_size:
             what = f"{node.inputs[0].said} at {node.origin} computes a size of the program"
-            raise refused(what, "keep sizes: mask elements, x.where(mask), in place of dropping them")
+            raise refused(what, "keep the size: mask elements, as x.where(mask) does")
     cuts, outputs = cut(graph, axes)
     for y in outputs:
         require_pieces(y, cuts.find(y))
     values = {y: y for y in outputs} | {x: cuts.cuts[x].part for x in cuts.below(*outputs)}
     inputs = (*graph.params, *cuts.totals.values(), *cuts.lifted, *cuts.cuts)
-    needs = needed(Graph(inputs, tuple(values.values())), values, cuts, lowered)
+    values, needs = needed(inputs, values, cuts, lowered)
     wanted, level = dict.fromkeys(outputs), dict[Node, int]()
     for x in reversed([*cuts.cuts]):
         if any(x in needs[y] for y in wanted):
@@ -85,19 +85,35 @@ def plan(graph: Graph, axes: Sequence[str], compiled: Compile, lowered: Lower) -
 
 
 def needed(
-    graph: Graph, values: Mapping[Node, Node], cuts: Cuts, lowered: Lower
-) -> dict[Node, list[Node]]:
-    """The cuts that each value is computed from.
+    inputs: tuple[Node, ...], values: dict[Node, Node], cuts: Cuts, lowered: Lower
+) -> tuple[dict[Node, Node], dict[Node, list[Node]]]:
+    """The values, and the cuts that each is computed from.
 
-    What its derivatives need is known once they are expanded: that of a mean needs no mean.
+    What derivatives need is known once they are expanded: that of a mean needs no mean. A cut of
+    which every block has the part 0 is left out: that of a Hessian has some.
     """
-    found = read(graph.outputs, cuts.cuts)
-    if any(own for x, own in zip(values, found, strict=True) if x in cuts.cuts):
-        plain = lowered(Graph(graph.params, graph.outputs, Trace(graph.lines())))
-        named = dict(zip(plain.params, graph.params, strict=True))
-        among = [x for x, old in named.items() if old in cuts.cuts]
-        found = [[named[x] for x in own] for own in read(plain.outputs, among)]
-    return dict(zip(values, found, strict=True))
+    found = read([*values.values()], cuts.cuts)
+    if not any(own for x, own in zip(values, found, strict=True) if x in cuts.cuts):
+        return values, dict(zip(values, found, strict=True))
+    zeros: list[Node] = []
+    while True:
+        roots = without([*values.values()], zeros)
+        graph = Graph(inputs, roots)
+        plain = lowered(Graph(inputs, roots, Trace(graph.lines())))
+        more = [x for x, y in zip(values, plain.outputs, strict=True) if is_zero(cuts, x, y)]
+        if not {*more} - {*zeros}:
+            break
+        zeros = more
+    named = dict(zip(plain.params, inputs, strict=True))
+    among = [x for x, old in named.items() if old in cuts.cuts]
+    found = [[named[x] for x in own] for own in read(plain.outputs, among)]
+    return dict(zip(values, roots, strict=True)), dict(zip(values, found, strict=True))
+
+
+def is_zero(cuts: Cuts, x: Node, plain: Node) -> bool:
+    """Whether all blocks add nothing to a cut, by what its part is in a plain graph."""
+    zero = plain.op is leaf.full and plain.attrs["value"].item() == 0
+    return zero and x in cuts.cuts and cuts.cuts[x].how == "add"
 
 
 def read(roots: Sequence[Node], among: Any) -> list[list[Node]]:
