@@ -134,7 +134,7 @@ class XLA(Target):
 
     @property
     def own(self) -> Passes:
-        """On a mesh the last stage is printed with the places of axes."""
+        """On a mesh axes are not merged, and the last stage is printed with their places."""
         from .jax_backend.passes import SHARDED
 
         return [] if self.sharding is None else [SHARDED]

@@ -1,0 +1,82 @@
+"""Meshes of eight virtual devices, and two processes: each in Python processes of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from typing import Any
+
+import pytest
+
+from tests.backends.jax_backend import on_mesh
+from tests.backends.jax_backend.on_processes import HEARTBEAT
+
+pytestmark = pytest.mark.slow
+FOLDER = "tests.backends.jax_backend"
+
+
+def environment(devices: int) -> dict[str, str]:
+    return os.environ | {"JAX_NUM_CPU_DEVICES": str(devices), "JAX_PLATFORMS": "cpu"}
+
+
+@pytest.mark.parametrize("name", on_mesh.CHECKS)
+def test_programs_on_eight_devices_are_those_on_one(name: str) -> None:
+    command = [sys.executable, "-m", f"{FOLDER}.on_mesh", name]
+    options: Any = {"capture_output": True, "text": True, "timeout": 600}
+    run = subprocess.run(command, env=environment(8), **options)
+    assert run.returncode == 0, run.stderr
+
+
+def free_port() -> int:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        port: int = bound.getsockname()[1]
+    return port
+
+
+def start(count: int, *more: str) -> list[subprocess.Popen[str]]:
+    """Processes that train together, with four devices in all."""
+    port = str(free_port())
+    return [
+        subprocess.Popen(
+            [sys.executable, "-m", f"{FOLDER}.on_processes", port, str(count), str(number), *more],
+            env=environment(4 // count),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for number in range(count)
+    ]
+
+
+def result(run: subprocess.Popen[str]) -> list[float]:
+    out, errors = run.communicate(timeout=300)
+    assert run.returncode == 0, errors
+    (line,) = (line for line in out.splitlines() if line.startswith("result "))
+    return [*map(float, line.split()[1:])]
+
+
+def test_two_processes_train_as_one() -> None:
+    (alone,) = map(result, start(1))
+    first, second = map(result, start(2))
+    assert first == second
+    assert first == pytest.approx(alone, rel=1e-13, abs=1e-15)
+
+
+def test_a_killed_process_ends_the_other_within_the_heartbeat() -> None:
+    first, second = start(2, "dies")
+    try:
+        second.communicate(timeout=120)
+        assert second.returncode == -signal.SIGKILL
+        since = time.monotonic()
+        _, errors = first.communicate(timeout=10 * HEARTBEAT)
+        assert first.returncode not in (0, None), errors
+        assert time.monotonic() - since < 4 * HEARTBEAT
+    finally:
+        for run in (first, second):
+            run.kill()
+            run.communicate()
