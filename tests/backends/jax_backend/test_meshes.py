@@ -14,6 +14,7 @@ import pytest
 
 from tests.backends.jax_backend import on_mesh
 from tests.backends.jax_backend.on_processes import HEARTBEAT
+from tests.docs import pages
 
 pytestmark = pytest.mark.slow
 FOLDER = "tests.backends.jax_backend"
@@ -28,6 +29,22 @@ def test_programs_on_eight_devices_are_those_on_one(name: str) -> None:
     command = [sys.executable, "-m", f"{FOLDER}.on_mesh", name]
     options: Any = {"capture_output": True, "text": True, "timeout": 600}
     run = subprocess.run(command, env=environment(8), **options)
+    assert run.returncode == 0, run.stderr
+
+
+PAGE = """
+import pathlib
+from tests.docs import pages
+ran = [*pages.run(pathlib.Path("docs/howto/mesh.md").read_text("utf-8"), "py")]
+assert len(ran) == 4
+for snippet in ran:
+    assert snippet.right, snippet.printed
+"""
+
+
+def test_the_page_about_meshes_prints_what_it_shows() -> None:
+    options: Any = {"capture_output": True, "text": True, "timeout": 600, "cwd": pages.ROOT}
+    run = subprocess.run([sys.executable, "-c", PAGE], env=environment(8), **options)
     assert run.returncode == 0, run.stderr
 
 
