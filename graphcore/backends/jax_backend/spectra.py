@@ -133,12 +133,13 @@ def lyapunov(cx: Emission, node: Node, h: Value, c: Value) -> Value:
     return product(v, inner, adjoint(v))
 
 
-PADE = (
+COEFFICIENTS = (
     *(64764752532480000.0, 32382376266240000.0, 7771770303897600.0, 1187353796428800.0),
     *(129060195264000.0, 10559470521600.0, 670442572800.0, 33522128640.0, 1323241920.0),
     *(40840800.0, 960960.0, 16380.0, 182.0, 1.0),
 )
-"""Coefficients of the approximant of degree 13."""
+PADE = tuple([c / COEFFICIENTS[0] for c in COEFFICIENTS])
+"""The approximant of degree 13, which is 1 for 0."""
 REACH = 5.371920351148152
 """Up to this norm the approximant has all digits of doubles (Higham 2005)."""
 

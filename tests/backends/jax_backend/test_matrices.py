@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from graphcore.backends.numpy_backend import linalg as routines
-from graphcore.ir import Op, TensorType
+from graphcore.ir import Op, TensorType, Trait
 from graphcore.ops import leaf, linalg
 from graphcore.ops.meaning import MEANING
 from tests.backends.jax_backend.single_ops import Found, compute
@@ -128,6 +128,8 @@ def test_a_matrix_without_a_result_has_nan_alone_or_fails(op: Op, dtype: str, ba
 
 def failures_of_numpy(op: Op, xs: list[np.ndarray]) -> list[Any]:
     """The reason and the place of the matrix that NumPy's routine refuses, if it refuses one."""
+    if Trait.MAY_RAISE not in op.traits:
+        return []
     if op in FACTORED:
         xs = [*MEANING[linalg.lu_factor](xs[0]), *xs[1:]]
     try:
@@ -190,4 +192,5 @@ def test_exponentials_of_all_sizes(dtype: str) -> None:
     (found,) = several(linalg.expm, [a])
     wanted = MEANING[linalg.expm](a.astype("float64"))
     size = np.abs(wanted).max((1, 2), keepdims=True)
-    assert (np.abs(found[0] - wanted) / size).max() < (1e-12 if dtype == "float64" else 1e-3)
+    assert (np.abs(found[0] - wanted) / size).max() < (1e-11 if dtype == "float64" else 1e-3)
+    assert (found[0][0] == np.eye(4)).all()
