@@ -55,7 +55,7 @@ def by_name(value: Any) -> bool:
 def cure_unconverted(value: Any, error: Exception) -> str:
     """The cure for an array of another library that does not become one of NumPy."""
     if "Tracer" in type(error).__name__ + type(value).__name__:
-        return "call it outside jax.jit and jax.grad: it takes arrays that have values"
+        return "compile it with target='jax', or call it outside jax.jit and jax.grad"
     if getattr(value, "requires_grad", False):
         return "pass its values: value.detach()"
     if "bfloat16" in str(getattr(value, "dtype", "")):
