@@ -7,6 +7,8 @@ import pickle
 from collections import OrderedDict
 from typing import Any, ClassVar
 
+import cloudpickle
+
 from graphcore.ir.locks import new_lock
 
 MOST_PROGRAMS = 64
@@ -20,7 +22,7 @@ class Shipped:
     lock = new_lock()
 
     def __init__(self, program: Any) -> None:
-        self.data = pickle.dumps(program)
+        self.data = cloudpickle.dumps(program)  # what users give may have no name in a module
         self.digest = hashlib.sha256(self.data).hexdigest()
         self.keep(program)
 

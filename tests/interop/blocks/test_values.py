@@ -122,6 +122,12 @@ def test_a_gradient_descent_in_python() -> None:
     assert len(step._by_blocks._plans) == 1
 
 
+def test_functions_of_a_script() -> None:
+    x, w = gc.tensor("x", {"row": None}), gc.tensor("w", {})
+    f = gc.compile([x, w], (x * gc.callback(lambda w: w + 1, w)(w)).sum(), native=False)
+    assert f(xarray.DataArray(np.ones(5), dims="row").chunk(row=2), 1.0).values == 10.0
+
+
 def test_functions_and_trees_and_names() -> None:
     @gc.function(data={"x": ("row",), "y": ("row",)}, native=False)
     def f(data: dict[str, gc.Tensor], power: int = 1) -> dict[str, gc.Tensor]:
