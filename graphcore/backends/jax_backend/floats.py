@@ -16,6 +16,10 @@ from .entries import Value
 Rule: TypeAlias = Callable[..., Value]
 
 
+KEPT: Rule = lax.optimization_barrier
+"""A value that XLA does not look through, so that it adds as it is told."""
+
+
 def sign(x: Value) -> Value:
     """0 of -0 too."""
     return jnp.where(x == 0, jnp.zeros_like(x), jnp.sign(x))
@@ -72,6 +76,15 @@ def exp2(x: Value) -> Value:
     return ldexp(jnp.exp(rest * np.array(np.log(2), x.dtype)), n.astype(np.int32))
 
 
+def log1p(x: Value) -> Value:
+    """The logarithm of the rounded sum, times what rounding has changed `x` by."""
+    total = KEPT(1 + x)
+    gained = total - 1
+    plain = (gained == 0) | (total == np.inf)
+    found = jnp.log(total) * (x / jnp.where(plain, jnp.ones_like(x), gained))
+    return jnp.where(plain, x, found)
+
+
 def log_sum(function: Rule, inverse: Rule, unit: float) -> Rule:
     """log(e^x + e^y) for the exponential and the logarithm of a base."""
 
@@ -84,22 +97,28 @@ def log_sum(function: Rule, inverse: Rule, unit: float) -> Rule:
     return run
 
 
-logaddexp = log_sum(jnp.exp, jnp.log1p, np.log(2))
-logaddexp2 = log_sum(exp2, lambda x: jnp.log1p(x) * np.array(1 / np.log(2), x.dtype), 1.0)
+logaddexp = log_sum(jnp.exp, log1p, np.log(2))
+logaddexp2 = log_sum(exp2, lambda x: log1p(x) * np.array(1 / np.log(2), x.dtype), 1.0)
 
 
-def hyperbolic(function: Rule) -> Rule:
-    """sinh or cosh, which far from 0 is half of e^|x|: that may be no float where this is one."""
-
-    def run(x: Value) -> Value:
-        root = jnp.exp(jnp.abs(x) / 2)
-        far = jnp.copysign(root / 2 * root, function(jnp.sign(x)))
-        return jnp.where(jnp.abs(x) > 20, far, function(x))
-
-    return run
+def sinh(x: Value) -> Value:
+    """Far from 0 half of e^|x|, in two factors: that may be no float where this is one."""
+    size = jnp.abs(x)
+    less = jnp.expm1(size)
+    root = jnp.exp(size / 2)
+    near = (less + less / (less + 1)) / 2
+    return jnp.copysign(jnp.where(size > 20, root / 2 * root, near), x)
 
 
-sinh, cosh = hyperbolic(jnp.sinh), hyperbolic(jnp.cosh)
+def cosh(x: Value) -> Value:
+    size = jnp.abs(x)
+    power, root = jnp.exp(size), jnp.exp(size / 2)
+    return jnp.where(size > 20, root / 2 * root, (power + 1 / power) / 2)
+
+
+def arctanh(x: Value) -> Value:
+    size = jnp.abs(x)
+    return jnp.copysign(log1p(2 * size / (1 - size)) / 2, x)
 
 
 # ---- the form of floats

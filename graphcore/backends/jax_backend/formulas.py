@@ -11,7 +11,7 @@ import numpy as np
 
 from . import complexes
 from .entries import Value
-from .floats import hypot, ldexp
+from .floats import hypot, log1p
 
 Rule: TypeAlias = Callable[..., Value]
 
@@ -36,18 +36,18 @@ def sigmoid(x: Value) -> Value:
 
 
 def softplus(x: Value) -> Value:
-    return jnp.maximum(x, 0) + jnp.log1p(jnp.exp(-jnp.abs(x)))
+    return jnp.maximum(x, 0) + log1p(jnp.exp(-jnp.abs(x)))
 
 
 def log1mexp(x: Value) -> Value:
     """log(-(e^x - 1)) near 0, log(1 - e^x) below."""
-    return jnp.where(x > -np.log(2), jnp.log(-jnp.expm1(x)), jnp.log1p(-jnp.exp(x)))
+    return jnp.where(x > -np.log(2), jnp.log(-jnp.expm1(x)), log1p(-jnp.exp(x)))
 
 
 def logit(x: Value) -> Value:
     """log(x / (1 - x)); near 1/2 of the distance from there."""
     s = 2 * (x - 0.5)
-    near = jnp.log1p(s) - jnp.log1p(-s)
+    near = log1p(s) - log1p(-s)
     return jnp.where(jnp.abs(s) < 0.5, near, jnp.log(x / (1 - x)))
 
 
@@ -92,7 +92,7 @@ def log_ratio(x: Value, y: Value) -> Value:
     ratio = x / y
     fits = (ratio > np.finfo(x.dtype).tiny) & jnp.isfinite(ratio)
     far = jnp.where(fits, jnp.log(ratio), jnp.log(x) - jnp.log(y))
-    return jnp.where(near, jnp.log1p(jnp.where(near, gap, jnp.zeros_like(gap))), far)
+    return jnp.where(near, log1p(jnp.where(near, gap, jnp.zeros_like(gap))), far)
 
 
 def relative(x: Value, y: Value, found: Value, at_0: Value) -> Value:
@@ -137,11 +137,6 @@ def cosm1(x: Value) -> Value:
     return 0 - 2 * half * half
 
 
-def log_of_gamma(x: Value) -> Value:
-    """The logarithm of gamma, nan where gamma is negative."""
-    return jnp.where(x < 0, jnp.full_like(x, np.nan), jaxs.gammaln(x))
-
-
 # ---- of the point (x, y) and its distance from the origin
 
 
@@ -162,13 +157,11 @@ def inversion_slope(x: Value, y: Value) -> Value:
 
 
 def pseudo_huber(delta: Value, r: Value) -> Value:
-    """d |r| |r| / (hypot(d, r) + d) of numbers scaled by a power of two, and limits at infinity."""
+    """d |r| (|r| / (hypot(d, r) + d)), r^2 / 2 where d is much larger, and limits at infinity."""
     d, size = delta, jnp.abs(r)
-    large = jnp.maximum(jnp.abs(d), size)
-    _, n = jnp.frexp(jnp.where(jnp.isfinite(large), large, jnp.zeros_like(large)))
-    p, q = ldexp(d, -n), ldexp(size, -n)
-    found = ldexp(ldexp(p * q * over(q, hypot(p, q) + p), n), n)
-    found = jnp.where(jnp.isinf(d) & jnp.isfinite(r), size * size / 2, found)
+    found = d * (size * over(size, hypot(d, size) + d))
+    much = 1e-9 if d.dtype == np.float64 else 1e-4
+    found = jnp.where(size < much * d, size * size / 2, found)
     found = jnp.where(jnp.isinf(r) & jnp.isfinite(d), jnp.full_like(d, np.inf), found)
     none = (d == 0) & ~jnp.isnan(size) | (size == 0) & ~jnp.isnan(d)
     return jnp.where(d < 0, jnp.full_like(d, np.inf), jnp.where(none, jnp.zeros_like(d), found))
@@ -180,19 +173,35 @@ def pseudo_huber_by_delta(delta: Value, r: Value) -> Value:
     return over(r, h) * r * jnp.square(over(r, h + delta))
 
 
+def pseudo_huber_by_r(delta: Value, r: Value) -> Value:
+    """delta r / hypot(delta, r), the larger one first over the distance."""
+    h = hypot(delta, r)
+    return jnp.where(jnp.abs(delta) > jnp.abs(r), over(delta, h) * r, delta * over(r, h))
+
+
+# ---- JAX's, but at 0
+
+
+def owens_t(h: Value, a: Value) -> Value:
+    return jnp.where(h == 0, jnp.arctan(a) / (2 * np.pi), jaxs.owens_t(h, a))
+
+
+def digamma(x: Value) -> Value:
+    return jnp.where(x == 0, -jnp.copysign(jnp.full_like(x, np.inf), x), jaxs.digamma(x))
+
+
 FUNCTIONS: dict[str, Rule] = {
     "expit": sigmoid,
     "softplus": softplus,
     "log1mexp": log1mexp,
     "logit": logit,
     "xlogy": times_log(either(jnp.log, complexes.log)),
-    "xlog1py": times_log(either(jnp.log1p, complexes.log1p)),
+    "xlog1py": times_log(either(log1p, complexes.log1p)),
     "entr": entr,
     "rel_entr": rel_entr,
     "kl_div": kl_div,
     "exprel": exprel,
     "cosm1": cosm1,
-    "loggamma": log_of_gamma,
     "sigmoid_slope": sigmoid_slope,
     "tanh_slope": tanh_slope,
     "arctan_slope": lambda x: 1 / (1 + x * x),
@@ -202,6 +211,8 @@ FUNCTIONS: dict[str, Rule] = {
     "square_complement": lambda x: (1 - x) * (1 + x),
     "pseudo_huber": pseudo_huber,
     "pseudo_huber_by_delta": pseudo_huber_by_delta,
-    "pseudo_huber_by_r": lambda delta, r: delta * over(r, hypot(delta, r)),
+    "pseudo_huber_by_r": pseudo_huber_by_r,
+    "owens_t": owens_t,
+    "digamma": digamma,
 }
 """Functions by name."""

@@ -10,12 +10,7 @@ import numpy.typing as npt
 from scipy import special
 
 from graphcore.backends.error_function import FAR
-from graphcore.ops.incomplete import (
-    density_of_beta,
-    density_of_gamma,
-    integral_of_beta,
-    integral_of_gamma,
-)
+from graphcore.ops.incomplete import NUMPYS
 
 Array = npt.NDArray[Any]
 
@@ -131,7 +126,7 @@ def cosm1(x: Array) -> Array:
     return 0 - 2 * half * half
 
 
-routine(orders=1, name="gamma_density")(density_of_gamma)
-routine(orders=1, name="gammainc_by")(integral_of_gamma)
-routine(orders=4, name="beta_density")(density_of_beta)
-routine(orders=2, name="betainc_by")(integral_of_beta)
+routine(orders=1, name="gamma_density")(NUMPYS.density_of_gamma)
+routine(orders=1, name="gammainc_by")(NUMPYS.integral_of_gamma)
+routine(orders=4, name="beta_density")(NUMPYS.density_of_beta)
+routine(orders=2, name="betainc_by")(NUMPYS.integral_of_beta)

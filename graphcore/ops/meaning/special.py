@@ -100,8 +100,8 @@ FORMULAS: dict[str, Callable[..., Array]] = {
     "pseudo_huber_by_delta": pseudo_huber_by_delta,
     "pseudo_huber_by_r": lambda delta, r: delta * over(r, np.hypot(delta, r)),
     "digamma_step": digamma_step,
-    "gamma_density": with_orders(1, incomplete.density_of_gamma),
-    "gammainc_by": with_orders(1, incomplete.integral_of_gamma),
-    "beta_density": with_orders(4, incomplete.density_of_beta),
-    "betainc_by": with_orders(2, incomplete.integral_of_beta),
+    "gamma_density": with_orders(1, incomplete.NUMPYS.density_of_gamma),
+    "gammainc_by": with_orders(1, incomplete.NUMPYS.integral_of_gamma),
+    "beta_density": with_orders(4, incomplete.NUMPYS.density_of_beta),
+    "betainc_by": with_orders(2, incomplete.NUMPYS.integral_of_beta),
 }

@@ -1,0 +1,84 @@
+"""The normal distribution and the error function, where JAX loses digits or has nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TypeAlias
+
+import jax.numpy as jnp
+import jax.scipy.special as jaxs
+import numpy as np
+from jax import lax
+
+from graphcore.backends.error_function import FAR
+
+from .entries import Value
+from .floats import log1p
+
+Rule: TypeAlias = Callable[..., Value]
+
+ROOT_2 = math.sqrt(2)
+
+
+def rounding_of_square(x: Value) -> Value:
+    """What x * x lacks of the square of `x`, by a half of the digits of `x` and the rest."""
+    double = x.dtype == np.float64
+    bits = np.dtype("i8" if double else "i4")
+    mask = np.array(-(2**27) if double else -(2**12), bits)
+    high = lax.bitcast_convert_type(lax.bitcast_convert_type(x, bits) & mask, x.dtype)
+    low = x - high
+    return high * high - x * x + 2 * high * low + low * low
+
+
+def erfcx(x: Value) -> Value:
+    size = jnp.abs(x)
+    s = jnp.maximum(size, 0.5)
+    t = jnp.where(jnp.isinf(s), jnp.ones_like(s), (s - 3) / (s + 3))
+    total = jnp.zeros_like(x)
+    for c in reversed(FAR):
+        total = total * t + c
+    series, step = jnp.ones_like(x), 0.5 / (s * s)
+    for k in range(9, 0, -1):
+        series = 1 - (2 * k - 1) * step * series
+    series = series / (s * math.sqrt(math.pi))
+    far = jnp.where(s > 20, series, total / (1 + 2 * s))
+    power = jnp.exp(x * x)
+    power = jnp.where(jnp.isinf(power), power, power * (1 + rounding_of_square(x)))
+    near = power * jaxs.erfc(x)
+    return jnp.where(size < 0.5, near, jnp.where(x < 0, 2 * power - far, far))
+
+
+def erfcinv(x: Value) -> Value:
+    """By the tail that `x` is nearer to."""
+    size = jnp.where(x < 1, x, 2 - x)
+    far = -jaxs.ndtri(size / 2) / ROOT_2
+    far = jnp.where(x < 1, far, -far)
+    return jnp.where(jnp.abs(1 - x) < 0.5, jaxs.erfinv(1 - x), far)
+
+
+def log_ndtr(x: Value) -> Value:
+    t = x / ROOT_2
+    left = jnp.log(erfcx(jnp.maximum(-t, 0.5)) / 2) - x * (x / 2)
+    return jnp.where(x < -1, left, log1p(-jaxs.erfc(jnp.maximum(t, -1)) / 2))
+
+
+def ndtri_exp(y: Value) -> Value:
+    """Far to the left by Newton's method: `log_ndtr` is concave, so that it comes from there."""
+    start = -jnp.sqrt(-2 * jnp.minimum(y, -2))
+    x = start
+    for _ in range(6):
+        slope = math.sqrt(2 / math.pi) / erfcx(-x / ROOT_2)
+        x = x - (log_ndtr(x) - y) / slope
+    left = jnp.where(jnp.isinf(start), start, x)
+    right = jnp.where(y > -0.1, -jaxs.ndtri(-jnp.expm1(y)), jaxs.ndtri(jnp.exp(y)))
+    return jnp.where(y < -2, left, right)
+
+
+FUNCTIONS: dict[str, Rule] = {
+    "erfcx": erfcx,
+    "erfcinv": erfcinv,
+    "log_ndtr": log_ndtr,
+    "ndtri_exp": ndtri_exp,
+}
+"""Functions by name."""
