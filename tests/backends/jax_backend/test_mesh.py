@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -18,18 +16,13 @@ MESH = gc.Mesh({"data": 4, "model": 2})
 X = gc.tensor("x", {"batch": None, "in": 4})
 W = gc.tensor("w", {"in": 4, "hidden": 16})
 Y = gc.tanh(gc.dot(X, W, dim="in"))
+Z = gc.tensor("z", {"row": None}, dtype="int64")
 
 
 def refusal(**options: Any) -> str:
     with pytest.raises(gc.GraphError) as refused:
         gc.compile([X, W], Y, **options)
     return str(refused.value)
-
-
-def test_jax_is_not_imported_with_the_library() -> None:
-    code = "import graphcore as gc, sys; gc.Mesh({'data': 8}); print('jax' in sys.modules)"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout == "False\n"
 
 
 @pytest.mark.parametrize("axes", [[8], {}, {1: 2}, {"data": 0}, {"data": True}, {"data": 2.0}])
@@ -45,6 +38,7 @@ def test_meshes_are_values() -> None:
         pickle.dumps(gc.Mesh({"data": 1}, devices=["a"]))
 
 
+THREE = gc.Mesh({"data": 3})
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "no target": ({"target": None}, "option of target='jax'"),
     "another target": ({"target": "numpy"}, "option of target='jax'"),
@@ -56,7 +50,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "unknown dim": ({"shard": {"bach": "data"}}, "did you mean 'batch'?"),
     "unknown axis": ({"shard": {"batch": "dat"}}, "did you mean 'data'?"),
     "two dims on one axis": ({"shard": {"in": "data", "hidden": "data"}}, "of one value"),
-    "a fixed size": ({"mesh": gc.Mesh({"data": 3})}, "size 16, on 3 devices"),
+    "a fixed size": ({"mesh": THREE, "shard": {"hidden": "data"}}, "size 16, on 3 devices"),
     "gather": ({"gather": "no"}, "gather is 'say' or 'refuse'"),
     "too few devices": ({"mesh": gc.Mesh({"data": 16})}, "JAX_NUM_CPU_DEVICES=16"),
 }
@@ -65,11 +59,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_does_not_fit_is_refused_with_the_cure(name: str) -> None:
     options, words = REFUSED[name]
-    given = {"target": "jax", "mesh": MESH, "shard": {"batch": "data", "hidden": "data"}}
-    if name not in ("a fixed size",):
-        given["shard"] = {"batch": "data"}
-    if name == "a fixed size":
-        given["shard"] = {"hidden": "data"}
+    given = {"target": "jax", "mesh": MESH, "shard": {"batch": "data"}}
     said = refusal(**given | options)
     assert said.startswith("compile: ")
     assert words in said
@@ -101,9 +91,6 @@ def needs(*outputs: gc.Tensor, **places: str) -> list[tuple[str, str]]:
     with described_by(graph.trace):
         found = exchanges(graph, places)
     return [(node.op.name, str(need)) for node, several in found.items() for need in several]
-
-
-Z = gc.tensor("z", {"row": None}, dtype="int64")
 
 
 @pytest.mark.parametrize(
