@@ -42,7 +42,7 @@ def second_kind(v: Value, x: Value, scaled: bool) -> Value:
     last = lax.fori_loop(0, 30, nearer, 2 * jnp.arcsinh(jnp.sqrt(FALL / 2 / size)))
     width = 1 / jnp.sqrt(size)
     first = -jnp.minimum(top, 10 * width + FALL / jnp.maximum(v, 1e-3))
-    step = jnp.minimum(0.2, 0.6 * width)
+    step = jnp.minimum(0.2, 0.4 * width)
 
     def goes_on(state: tuple[Value, Value]) -> Value:
         return (state[0] < MOST) & jnp.any(first + state[0] * step < last)
