@@ -28,6 +28,8 @@ NOT_FUNCTIONS_OF_VALUES = {
         "debug_print",
         "evaluate",
         "over_blocks",
+        "Mesh",
+        "join_processes",
         "Dim",
         "Function",
         "GraphWarning",
