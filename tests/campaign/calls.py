@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import xarray
 
 import graphcore as gc
 from tests.operations import CASES
@@ -20,6 +21,7 @@ from tests.ops.test_ops import declare
 MODULES = (gc, gc.fft, gc.linalg, gc.nn, gc.optimize, gc.signal, gc.special, gc.tree)
 X = gc.tensor("x", {"row": 3, "col": 4})
 N = gc.tensor("n", {"row": 3}, dtype="int64")
+CHUNKED = xarray.DataArray(np.ones((3, 4)), dims=("row", "col")).chunk()
 SQUARE = gc.tensor("square", {"row": 3, "col": 3})
 
 
@@ -106,6 +108,7 @@ MORE: tuple[Callable[[], Any], ...] = (
     lambda: gc.compile([X], X)(np.ones((3, 4))),
     lambda: gc.compile([X], X)(x=np.ones((3, 4))),
     lambda: gc.compile([X], X)(np.ones((3, 4)), out=np.zeros((3, 4))),
+    lambda: gc.over_blocks(gc.compile([X], X), CHUNKED),
     lambda: gc.compile([X], X).diff("named", "lowered", limit=5, width=80),
     lambda: gc.compile([X], X).why(X, stage="lowered"),
     lambda: gc.compile([X], X).check(np.ones((3, 4)), any=True),
