@@ -55,7 +55,7 @@ def over_blocks(f: Compiled[Any] | Function[..., Any, Any], *arguments: Any, **b
         raise type_refusal(f"takes a compiled program or a gc.function, not {brief(f)}", cure=cure)
     if not any(map(holds_chunks, [*arguments, *by_name.values()])):
         reason = "no argument is a DataArray in chunks"
-        cure = 'call f(...) itself; or x.chunk({"time": 100}), xarray.open_dataset(path, chunks={})'
+        cure = "call the program itself for arrays in memory; DataArrays have a method `chunk`"
         raise refusal(reason, cure=cure)
     return f(*arguments, **by_name)
 
