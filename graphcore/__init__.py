@@ -13,7 +13,6 @@ derivative. `compile` makes a function of arrays that computes it. help(gc.sum) 
 from typing import TYPE_CHECKING
 
 from .backends.mesh import Mesh as Mesh
-from .backends.processes import join_processes as join_processes
 from .blocks import over_blocks as over_blocks
 from .compiled import Compiled as Compiled
 from .compiled import compile as compile
@@ -86,6 +85,7 @@ from .ir.errors import GraphIndexError as GraphIndexError
 from .ir.errors import GraphTypeError as GraphTypeError
 from .ir.errors import GraphValueError as GraphValueError
 from .ir.errors import GraphWarning as GraphWarning
+from .processes import join_processes as join_processes
 from .saving import load as load
 from .saving import save as save
 

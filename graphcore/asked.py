@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias, get_args
 
+from graphcore.backends.mesh import Gather
 from graphcore.backends.target import Target
 from graphcore.backends.targets import JAX, NATIVE, NUMPY, TARGETS
 from graphcore.frontend.core.arguments import check_word
@@ -58,6 +59,7 @@ def with_options(asked: Asked, options: Mapping[str, Any]) -> Asked:
     """The target that a user asks for, with those of the options that not every target takes."""
     check_word("returns", options["returns"], get_args(Returns))
     check_word("sizes", options["sizes"], get_args(Sizes))
+    check_word("gather", options["gather"], get_args(Gather))
     given = {
         name: value
         for name, value in options.items()

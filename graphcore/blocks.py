@@ -22,7 +22,9 @@ from .functions import Function
     "least is in chunks of Dask, and arrays, which each block gets as they are, or its part of.",
     by_name="Arguments by name.",
 )
-def over_blocks(f: Compiled[Any] | Function[..., Any, Any], *arguments: Any, **by_name: Any) -> Any:
+def over_blocks(
+    f: Compiled[Any] | Function[..., Any, Any], /, *arguments: Any, **by_name: Any
+) -> Any:
     """The results of a call as lazy DataArrays, computed by Dask block by block.
 
     They are in the form of the outputs, and have the coordinates that `returns="xarray"` gives. The

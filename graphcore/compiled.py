@@ -223,7 +223,7 @@ def compile(
     "rewrites), `seconds` and `change`.",
 )
 class Compiled(Questions, Generic[R]):
-    """A compiled program: call it with arrays, or look into it.
+    """A compiled program: call it, or look into it.
 
     For type checkers it is generic in the form of its results: `Compiled[Array]`.
 

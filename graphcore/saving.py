@@ -23,11 +23,12 @@ __all__ = ["load", "save"]
     path="The file, which is overwritten.",
 )
 def save(program: Compiled, path: str | PathLike[str]) -> None:
-    """Write a compiled program to a file from which `load` makes it again.
+    """Write a compiled program to a file.
 
-    The file is a zip archive of the graph as JSON, with the user's lines, and of large constants in
-    NumPy's format. Unlike a pickle it does not contain code or names of functions to call.
-    Dataclasses and named tuples come back as new classes of the same names and fields.
+    `load` makes the program from it again, for the machine that it runs on then. The file is a zip
+    archive of the graph as JSON, with the user's lines, and of large constants in NumPy's format.
+    Unlike a pickle it does not contain code or names of functions to call. Dataclasses and named
+    tuples come back as new classes of the same names and fields.
 
     GraphError if the program runs a callback or has rules of your own, or if its inputs or outputs
     are in registered classes.
@@ -52,7 +53,7 @@ def save(program: Compiled, path: str | PathLike[str]) -> None:
 @reword_errors
 @parameters(path="The file.")
 def load(path: str | PathLike[str]) -> Compiled:
-    """The compiled program in a file that `save` wrote, compiled again for this machine.
+    """The compiled program in a file of `save`.
 
     The file may come from anywhere: nothing in it is run or imported. A file that is damaged, or
     was made to do harm, is refused. The program gives the same bits as the one that was saved, with

@@ -43,6 +43,7 @@ SEES_EVERYTHING = {
         "gradients",
         "inputs",
         "precision",
+        "processes",
         "questions",
         "saving",
         "variants",

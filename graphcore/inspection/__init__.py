@@ -44,7 +44,7 @@ def debug_print(
     file: TextIO | None = None,
     color: bool | None = None,
 ) -> None:
-    """Print a graph: one line for each step, with its type.
+    """Print a graph, a line for each step.
 
     A line is `name: type = operation(operands; how)  line of the program`. In it
 

@@ -22,11 +22,11 @@ class GraphError(Exception):
 
 
 class GraphTypeError(GraphError, TypeError):
-    """An operand or argument of a kind the operation does not take."""
+    """An operand or argument of a wrong kind."""
 
 
 class GraphValueError(GraphError, ValueError):
-    """Dims, sizes or values that do not fit together."""
+    """Dims, sizes or values that do not fit."""
 
 
 class GraphIndexError(GraphError, IndexError):

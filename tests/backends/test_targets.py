@@ -108,7 +108,7 @@ ASKED = {"native": (False, True), "target": ("numpy", "native")}
         ({"native": True, "target": "numpy"}, "native=True and target='numpy' contradict each"),
         ({"native": False, "target": "native"}, "native=False and target='native' contradict"),
         ({"target": "nump"}, "did you mean 'numpy'"),
-        ({"target": 3}, "cure: give one of 'numpy', 'native', or a Target"),
+        ({"target": 3}, "cure: give one of 'numpy', 'native', 'jax', or a Target"),
     ],
 )
 def test_what_contradicts_or_is_unknown_is_refused(options: dict[str, object], words: str) -> None:

@@ -175,7 +175,7 @@ def test_loops_are_printed(
 @pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="needs jax")
 def test_linear_algebra_is_measured_and_printed() -> None:
     row = linalg.run("gp", "tiny", rounds=2)
-    assert row.first.keys() == row.medians.keys() >= {"graphcore", "jax"}
+    assert row.first.keys() == row.medians.keys() - {"again"} >= {"graphcore", "jax"}
     assert 0 < row.nodes < row.equations
     assert str(row).startswith("gp ")
 

@@ -22,6 +22,7 @@ MODULES = (gc, gc.fft, gc.linalg, gc.nn, gc.optimize, gc.signal, gc.special, gc.
 X = gc.tensor("x", {"row": 3, "col": 4})
 N = gc.tensor("n", {"row": 3}, dtype="int64")
 CHUNKED = xarray.DataArray(np.ones((3, 4)), dims=("row", "col")).chunk()
+ONE = gc.Mesh({"data": 1})
 SQUARE = gc.tensor("square", {"row": 3, "col": 3})
 
 
@@ -78,7 +79,8 @@ MORE: tuple[Callable[[], Any], ...] = (
     lambda: gc.default_dtype("float32"),
     lambda: gc.threads(2).__exit__(),
     lambda: gc.Mesh({"data": 8}, devices=None),
-    lambda: gc.join_processes("127.0.0.1:1", 2, heartbeat=10),
+    lambda: gc.compile([X], X, target="jax", mesh=ONE, shard={}).messages(np.ones((3, 4))),
+    lambda: gc.compile([X], X, target="jax", mesh=ONE, shard={}).place(np.ones((3, 4))),
     lambda: X.eval({X: np.ones((3, 4))}),
     lambda: X.eval(x=np.ones((3, 4))),
     lambda: gc.function(x=("row",))(lambda x: x),

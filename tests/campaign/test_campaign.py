@@ -49,7 +49,8 @@ def calls() -> list[tuple[Place, str]]:
 def test_every_public_function_is_called() -> None:
     called = {id(call.function) for call in good_calls()}
     known = public().items()
-    assert [name for name, (_, _, value) in known if id(value) not in called] == ["Tensor.sel"]
+    missing = [name for name, (_, _, value) in known if id(value) not in called]
+    assert sorted(missing) == ["Tensor.sel", "graphcore.join_processes"]  # which would wait
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from graphcore.rewrites import pipeline
 ROOT = Path(__file__).resolve().parents[2]
 OUTSIDE = {
     *("Compiled", "compile", "evaluate", "debug_print", "function", "Function", "check_grads"),
-    *("save", "load", "Dim", "Operand", "Tree"),
+    *("save", "load", "Dim", "Operand", "Tree", "Mesh", "join_processes", "over_blocks"),
     *("GraphError", "GraphIndexError", "GraphTypeError", "GraphValueError"),
     "GraphWarning",
     *SPACES,

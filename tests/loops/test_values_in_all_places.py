@@ -175,6 +175,7 @@ OTHERS = {
     "check_grads.most",
     "debug_print.limit",
     "debug_print.width",
+    *("join_processes.count", "join_processes.number", "join_processes.heartbeat"),
 }
 """Places of declarations and tools."""
 TAKES = re.compile(r"\b(int|Size|SizeLike|Whole|Expression|Steps|Gaps|Padding)\b")

@@ -203,12 +203,14 @@ class MeshedProgram(XLAProgram):
 
     def place_part(self, x: Any, param: Parameter, type: TensorType) -> Any:
         """An argument as an array on the mesh, of which this process gives a part."""
-        part, at = np.asarray(x, param.dtype), self.placement
-        fits = part.ndim == type.ndim
-        shape = at.whole(type, part.shape) if fits else ()
-        if not fits or not (at.is_even(type, shape) or at.processes == 1):
+        of_any_size = Parameter(
+            param.number, param.name, param.dims, param.dtype, None, param.declared
+        )
+        part, at = of_any_size.convert(x), self.placement
+        shape = at.whole(type, part.shape)
+        if not (at.is_even(type, shape) or at.processes == 1):
             reason = f"the part of input {param.shown} has shape {part.shape}, and the input {type}"
-            cure = "give as many elements along a dim to each device of the process, and all dims"
+            cure = "give as many elements along a dim to each device of the process"
             raise refused(f"{reason} lies on {at.sharding.mesh}", cure)
         made: Callable[..., Any] = jax.make_array_from_process_local_data
         return made(at.of(type, shape), part, shape)

@@ -171,8 +171,8 @@ def summary(name: str, value: object) -> str:
 
 ALIASES = {
     "Operand": "The type of an operand: a tensor, a number, or an array that names its axes.",
-    "Dim": "The type of `dim`: the name of one dim, several names, or None for all dims.",
-    "Tree": "The type of a tree: tensors in nested lists, tuples, dicts and dataclasses.",
+    "Dim": "One or more names of dims, or None for all.",
+    "Tree": "Nested lists, tuples, dicts and dataclasses.",
 }
 """Types that have no docstring of their own."""
 

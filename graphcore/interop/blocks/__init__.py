@@ -108,8 +108,9 @@ def axis_of(param: Parameter, dim: str, size: Size) -> str:
     name, *more = [*unknowns(size)] or [""]
     if more or size is not unknown(name) or isinstance(name, ValueOf):
         reason = f"dim {quote(dim)} of input {param.shown} has several chunks, and the size {size}"
-        cure = f"declare it with an unknown size, {{{quote(dim)}: None}}; or give it one chunk: "
-        raise refused(f"{reason}, which blocks have not", f"{cure}x.chunk({{{quote(dim)}: -1}})")
+        one = f"array.chunk({{{quote(dim)}: -1}})"
+        cure = f"declare it with an unknown size, {{{quote(dim)}: None}}, or give it one chunk: "
+        raise refused(f"{reason}, which blocks have not", cure + one)
     return name
 
 
@@ -119,10 +120,10 @@ def shell(param: Parameter, x: Any) -> Any:
         return x
     if any(math.isnan(size) for size in x.shape):
         reason = f"input {param.shown} has chunks of unknown sizes"
-        raise refused(reason, "compute them: x.data.compute_chunk_sizes()")
+        raise refused(reason, "compute them: array.data.compute_chunk_sizes()")
     if param.integer:
         reason = f"input {param.shown} is one integer in a chunk"
-        raise refused(reason, "pass its value: x.compute()")
+        raise refused(reason, "pass its value: array.compute()")
     # The dtype is checked on no values: a conversion of all would need memory for them.
     empty = Parameter(param.number, param.name, param.dims, param.dtype, None, param.declared)
     empty.convert(Variable(x.dims, np.empty((0,) * x.ndim, x.dtype)))

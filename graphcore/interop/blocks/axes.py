@@ -37,7 +37,7 @@ class OfSize(Mixed):
 def refused_mixture(mixed: Mixed) -> GraphError:
     """The error for a program that brings blocks together."""
     what = f"{mixed.node.said} at {mixed.node.origin} {mixed.how}"
-    one = f"x.chunk({{{mixed.axis!r}: -1}})"
+    one = f"array.chunk({{{mixed.axis!r}: -1}})"
     if isinstance(mixed, OfSize):
         return refused(
             what, f"pass what depends on it as an input, use mean, or give one chunk: {one}"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from graphcore.ir.errors import GraphTypeError
+from graphcore.frontend.core.base import refusal, type_refusal
+from graphcore.frontend.core.wrong_calls import reword_errors
 from graphcore.ir.help_text import parameters
 
-from .mesh import refused
 
-
+@reword_errors
 @parameters(
     address='Where process 0 listens: "127.0.0.1:12321", the same in all processes.',
     count="How many processes there are.",
@@ -22,31 +22,29 @@ def join_processes(
     *,
     heartbeat: int = 30,
 ) -> None:
-    """Let this process and others run programs together; meshes then have the devices of all.
+    """Let processes run programs together.
 
-    Call it first of all, in each process. On clusters that JAX knows, such as Slurm, it finds the
-    first three arguments itself. Each process then makes the same calls in the same order.
+    Meshes then have the devices of all. Call it first of all, in each process. On clusters that JAX
+    knows, such as Slurm, it finds the first three arguments itself. Each process then makes the
+    same calls in the same order.
 
     GraphError if JAX has been used before, or if not all of the first three are given.
 
-    Examples
-    --------
-    ::
-
-        gc.join_processes("10.0.0.1:12321", count=2, number=0)  # and number=1 in the other one
-        mesh = gc.Mesh({"data": 16})
+    >>> import graphcore as gc
+    >>> gc.join_processes("127.0.0.1:12321", count=1, number=0)  # doctest: +SKIP
+    >>> mesh = gc.Mesh({"data": 16})
     """
     given = [value is not None for value in (address, count, number)]
     if any(given) and not all(given):
         cure = "give address, count and number, or none of them on a cluster that JAX knows"
-        raise refused("some of the processes are not said", cure)
+        raise refusal("some of the processes are not said", cure=cure)
     if type(heartbeat) is not int or heartbeat < 1:
         reason = f"heartbeat={heartbeat!r:.60} is no number of seconds"
-        raise refused(reason, "give whole seconds, from 1 on", kind=GraphTypeError)
+        raise type_refusal(reason, cure="give whole seconds, from 1 on")
     import jax
 
     try:
         jax.distributed.initialize(address, count, number, heartbeat_timeout_seconds=heartbeat)
     except RuntimeError as error:
         cure = "call it first, once, before arrays of JAX are made and programs compiled"
-        raise refused(f"JAX cannot join: {error}", cure) from error
+        raise refusal(f"JAX cannot join: {error}", cure=cure) from error
