@@ -118,7 +118,9 @@ def log_rise(a: Value, m: Value) -> Value:
     """log gamma(a + m) - log gamma(a), of numbers above `SERIES_FROM`"""
     a = jnp.maximum(a, SERIES_FROM)
     b = jnp.maximum(a + m, SERIES_FROM)
-    return (a - 0.5) * log1p(m / a) + m * (jnp.log(b) - 1) + (stirling(b) - stirling(a))
+    far = (a > 1e17) & (jnp.abs(m) < 1e-17 * a)  # the quotient may be no float
+    first = jnp.where(far, m, (a - 0.5) * log1p(m / a))
+    return first + m * (jnp.log(b) - 1) + (stirling(b) - stirling(a))
 
 
 def is_near_pole(x: Value) -> Value:
@@ -221,13 +223,13 @@ def product_of_quotients(n: Value, k: Value) -> Value:
     """`n` choose `k` for k = 0, ..., FACTORS - 1"""
     found = jnp.ones_like(n)
     for i in range(1, FACTORS):
-        found = jnp.where(i <= k, found * (i + n - k) / i, found)
+        found = jnp.where(i <= k, found * (i - k + n) / i, found)
     return found
 
 
 def binom(n: Value, k: Value) -> Value:
     """As SciPy has it: products for few whole `k`, else by beta, with care where one is large."""
-    whole = (k == jnp.floor(k)) & ((jnp.abs(n) > 1e-8) | (n == 0))
+    whole = k == jnp.floor(k)
     mirrored = (n == jnp.floor(n)) & (k > jnp.floor(n) / 2) & (n > 0)
     few = jnp.where(mirrored, n - k, k)
     found = 1 / (n + 1) / beta(1 + n - k, 1 + k)
@@ -240,7 +242,8 @@ def binom(n: Value, k: Value) -> Value:
     found = jnp.where(k > 1e8 * jnp.abs(n), jnp.where(k > 0, right, left), found)
     product = whole & (few >= 0) & (few < FACTORS)
     found = jnp.where(product, product_of_quotients(n, few), found)
-    return jnp.where((n < 0) & (n == jnp.floor(n)), jnp.full_like(n, np.nan), found)
+    no_number = (n < 0) & (n == jnp.floor(n)) | jnp.isnan(n)
+    return jnp.where(no_number, jnp.full_like(n, np.nan), found)
 
 
 FUNCTIONS: dict[str, Rule] = {
@@ -248,9 +251,7 @@ FUNCTIONS: dict[str, Rule] = {
     "rgamma": rgamma,
     "gammaln": gammaln,
     "loggamma": loggamma,
-    "poch": poch,
-    "beta": beta,
-    "betaln": betaln,
-    "binom": binom,
 }
 """Functions by name."""
+OF_TWO: dict[str, Rule] = {"poch": poch, "beta": beta, "betaln": betaln, "binom": binom}
+"""Functions whose parts may be no floats of a small dtype while their values are."""

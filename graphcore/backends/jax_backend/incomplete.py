@@ -154,7 +154,9 @@ def inverse_of_gamma(a: Value, p: Value, q: Value) -> Value:
         density = x * a * TRACED.kernel(a, x)
         down = -(jnp.log(lower) - jnp.log(p)) * lower / density
         down = jnp.where(lower == 0, 1 / jnp.sqrt(a), down)  # too small for a float
-        return jnp.where(upper, (jnp.log(above) - jnp.log(q)) * above / density, down)
+        up = (jnp.log(above) - jnp.log(q)) * above / density
+        up = jnp.where(above == 0, -0.05 / jnp.sqrt(a), up)  # as well
+        return jnp.where(upper, up, down)
 
     found = jnp.exp(newton(step, jnp.maximum(start, -700)))
     return jnp.where(low < -600, jnp.exp(low), found)  # there a power of `x` is all

@@ -32,6 +32,7 @@ FUNCTIONS: dict[str, incomplete.Rule] = {
 """Functions that compute in the dtype of their operands."""
 IN_DOUBLE: dict[str, incomplete.Rule] = {
     "zeta": jaxs.zeta,
+    **gammas.OF_TWO,
     **incomplete.FUNCTIONS,
     **integrals.FUNCTIONS,
     **bessel.FUNCTIONS,

@@ -14,7 +14,7 @@ from tests import run_cases
 from tests.backends.jax_backend.random_programs import verdicts
 from tests.cases.test_seed_cases import CASES, EVERY
 
-pytestmark = pytest.mark.slow
+from .shares import shared
 
 NOT_AS_EXACT = {"isoneutral": 1e-4}
 """Where a tanh that is wrong in its last digit decides: 1 + tanh(x) near -1."""
@@ -33,19 +33,19 @@ def on_jax() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("on_jax")
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", shared(CASES, 8))
 def test_cases(name: str) -> None:
     run_cases.check(CASES[name], EVERY)
 
 
-@pytest.mark.parametrize("name", [*NAMES, *FURTHER])
+@pytest.mark.parametrize("name", shared([*NAMES, *FURTHER], 6))
 def test_programs_of_the_benchmarks(name: str) -> None:
     with mock.patch.object(gc, "compile", partial(gc.compile, target="jax")):
         found = Program(name).check("tiny")
     assert found.worst[1] <= NOT_AS_EXACT.get(name, found.tolerance), found.worst
 
 
-@pytest.mark.parametrize("first", range(0, 100, 10))
+@pytest.mark.parametrize("first", shared(range(0, 100, 10), 5))
 @pytest.mark.parametrize("kind", ["graphs", "loops"])
 def test_random_programs(kind: str, first: int) -> None:
     found = verdicts(kind, first, 10).items()

@@ -16,6 +16,7 @@ from graphcore.ops.elementwise import UFUNC
 from graphcore.ops.meaning import MEANING
 from tests.ops.tables import arity
 
+from .shares import shared
 from .single_ops import compute
 from .test_elementwise import node_of
 
@@ -154,6 +155,9 @@ MOST: dict[Op, float] = {
     special.iv: 500,
     special.ive: 1000,
     special.expi: 500,
+    special.kl_div: 1000,  # as the reference has it: near 1 its long doubles cancel
+    special.erfinv: 64,
+    special.k1: 32,
 }
 """Bounds of relative errors, in units of the dtype's eps; of the others 16, in float32 200."""
 
@@ -167,6 +171,7 @@ def agree(ops: list[Op], dtype: str, count: int = COUNT) -> None:
             xs[1] = SLOPES[op](xs[0])
         pool = np.array(EDGES if len(xs) < 3 else FEW_EDGES)
         edges = [x.ravel() for x in np.meshgrid(*[pool] * len(xs), indexing="ij")]
+        edges = [x.astype(dtype).astype(float) for x in edges]
         there = [True] * edges[0].size if op not in ACCEPTED else ~ACCEPTED[op](*edges)
         given = [np.concatenate([x, y[there]]).astype(dtype) for x, y in zip(xs, edges)]
         given = [np.where(np.abs(x) < np.finfo(dtype).tiny, x.dtype.type(0), x) for x in given]
@@ -179,7 +184,7 @@ def agree(ops: list[Op], dtype: str, count: int = COUNT) -> None:
         wanted = reference(node.op, given).astype(dtype).astype(float)
         ours = found.astype(float)
         same = (ours == wanted) | (np.isnan(ours) & np.isnan(wanted))
-        same |= (np.abs(wanted) <= tiny) & (np.abs(ours) <= tiny)
+        same |= (np.abs(wanted) <= 4 * tiny) & (np.abs(ours) <= 4 * tiny)  # a factor may be less
         off = np.where(same, 0, np.abs(ours - wanted) / np.abs(wanted) / eps)
         least = 16.0 if dtype == "float64" else 200.0
         bound = np.full(len(off), max(MOST.get(node.op, 0), least))
@@ -239,18 +244,22 @@ ACCEPTED: dict[Op, Callable[..., np.ndarray]] = {
     # SciPy gives nan, 0 or infinity to numbers that it takes for too large.
     **dict.fromkeys(
         (special.kv, special.kve, special.iv, special.ive),
-        lambda v, x: ~((np.abs(v) < 1e3) & (np.abs(x) < 1e5)),
+        # Powers of small arguments overflow here; of whole orders SciPy's are 0.
+        lambda v, x: ~((np.abs(v) < 80) & (np.abs(x) < 700) & (np.abs(x) > 1e-290)),
     ),
     # Whole orders alone are meant, and distances from the next one are lost.
     special.expn: lambda n, x: ~((n >= 0) & (n == np.floor(n)) & (n < 1e3) & (x >= 0)),
-    special.binom: lambda n, k: np.abs(k) > 1e9,
+    # SciPy's comes by a beta function of n near 0, which has lost digits.
+    special.binom: lambda n, k: (np.abs(k) > 1e9) | (np.abs(n) <= 1e-8) & (n != 0),
     # SciPy has lost the phase.
     **dict.fromkeys((special.j0, special.j1, special.y0, special.y1), lambda x: np.abs(x) > 1e10),
     # A float still, while e^x is none.
     special.expi: lambda x: x == 710,
-    special.beta: infinite,
-    special.betaln: infinite,
-    special.poch: infinite,
+    # Of -1e300 SciPy says infinity: of 1 and b it is 1 / b.
+    special.beta: lambda a, b: infinite(a, b) | (np.minimum(a, b) < -1e15),
+    special.betaln: lambda a, b: infinite(a, b) | (np.minimum(a, b) < -1e15),
+    # NumPy's square of the quotient is no float.
+    special.pseudo_huber_by_r: beyond,
     # JAX's has few digits where it is below 1e-200.
     special.owens_t: lambda h, a: np.abs(h) > 25,
 }
@@ -276,9 +285,8 @@ def test_some_values() -> None:
     agree(ops, "float64", 100)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("group", range(len(GROUPS)))
+@pytest.mark.parametrize("group", shared(range(len(GROUPS)), 4))
 def test_values(group: int, dtype: str) -> None:
     agree(GROUPS[group], dtype)
 
