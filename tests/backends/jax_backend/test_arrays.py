@@ -13,6 +13,7 @@ from graphcore.ir import Node, TensorType
 from graphcore.ir.node import OPS
 from graphcore.ir.sizes import evaluate
 from graphcore.ops import leaf, meaning, outside, tensor
+from tests.backends.jax_backend.shares import shared
 from tests.backends.jax_backend.single_ops import Found, compute
 from tests.ir.test_axes import NODES, operands_of
 from tests.reference import close
@@ -162,11 +163,12 @@ def agree(y: np.ndarray, of: np.ndarray) -> bool:
     return bool(np.isclose(y, of, limit, limit * scale, equal_nan=True).all())
 
 
-@slow
+OTHERS = {tensor.print_, outside.callback_}
+"""Ops that have no meaning without a function of the user's."""
+
+
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize(
-    "name", [x for x in TENSOR if NODES[x].op not in (tensor.print_, outside.callback_)]
-)
+@pytest.mark.parametrize("name", shared([x for x in TENSOR if NODES[x].op not in OTHERS], 4))
 def test_all_dtypes_and_sizes(name: str) -> None:
     differences = set()
     for case, found in computed([*cases(NODES[name])]):

@@ -17,6 +17,7 @@ from graphcore.ops.elementwise import UFUNC
 from graphcore.ops.meaning import MEANING
 from tests.ops.tables import arity, of
 
+from .shares import shared
 from .single_ops import compute
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -165,8 +166,7 @@ def test_the_table_holds_every_elementwise_op() -> None:
     assert {op for op in TABLE if op.dialect == "elementwise"} == of("elementwise")()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", shared(DTYPES, 4))
 def test_special_values(dtype: str) -> None:
     agree(PLAIN, np.dtype(dtype))
 

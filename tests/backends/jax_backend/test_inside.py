@@ -14,6 +14,7 @@ import pytest
 import graphcore as gc
 
 from .inside import Pair, agree, made, recurrence, root, same, system, trees
+from .shares import shared
 
 exactly = np.testing.assert_array_equal
 TWO = jnp.asarray([1.0, 2.0])
@@ -36,8 +37,7 @@ def test_derivatives_and_batches_nest_as_those_of_jax() -> None:
     agree(product(), "hessian", "vmap of grad", "grad of vmap")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("bits", [32, 64])
+@pytest.mark.parametrize("bits", shared([64, 32], 2))
 @pytest.mark.parametrize("pair", [product, root, system, recurrence, trees])
 def test_all_that_jax_makes_of_programs(pair: Callable[[], Pair], bits: int) -> None:
     digits = 1e7 if pair is root and bits == 64 else 1e5  # Newton's derivatives come after values
