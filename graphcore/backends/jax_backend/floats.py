@@ -17,7 +17,7 @@ Rule: TypeAlias = Callable[..., Value]
 
 
 KEPT: Rule = lax.optimization_barrier
-"""A value that XLA does not look through, so that it adds as it is told."""
+"""Hides from XLA how a value is computed, so that it does not reorder the additions."""
 
 
 def sign(x: Value) -> Value:

@@ -1,4 +1,4 @@
-"""The gamma function and what is made of it, to more digits than JAX has."""
+"""The gamma function, and functions written by it, to more digits than JAX has."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ Numbers = tuple[int, ...]
 
 
 class Variant(Protocol):
-    """A program of XLA and what is made of it: `graphcore.variants.Variant`."""
+    """A program, or its derivative or batched form, as `graphcore.variants.Variant` has it."""
 
     graph: Graph
     floats: Numbers

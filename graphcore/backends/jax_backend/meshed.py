@@ -116,7 +116,7 @@ class MeshedGraph(Traced):
         whole = result if self.on_device else np.asarray(result)
         return whole[tuple(map(slice, shape))]
 
-    # ---- what is said
+    # ---- refusals and warnings
 
     def not_padded(self, node: Node, found: Sizes) -> Exception:
         """The refusal of sizes that are not divided evenly, as a node works along them."""
