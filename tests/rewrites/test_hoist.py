@@ -164,3 +164,20 @@ def test_derivatives_share_the_loop_of_their_rule() -> None:
     ops = [node.op for node in f.stages["scheduled"].every_node()]
     assert ops.count(control.while_loop) == 2
     np.testing.assert_allclose(f(0.5, 3.0), (6, 12, 2), 1e-9)
+
+
+def test_what_reads_a_number_of_steps_found_anew_stays_in_the_loop() -> None:
+    """Steps record no values of such a size, though there are none along another axis."""
+    v, c = gc.tensor("v", {"a": 0}), gc.tensor("c", {})
+
+    def step(state: gc.Tensor, _: None) -> tuple[gc.Tensor, None]:
+        def more(q: tuple[gc.Tensor, gc.Tensor]) -> tuple[gc.Tensor, gc.Tensor]:
+            return q[0] + 0.4, q[1] + 0.5 * gc.sin(v)
+
+        start = c * state.sum(), state
+        return gc.while_loop(lambda q: q[0] < 1.1, more, start)[1] - 0.5 * state, None
+
+    y = gc.scan(step, v, length=3)[0]
+    for native in (False, True):
+        f = gc.compile([v, c], gc.grad(y.sum(), v), native=native)
+        assert f(np.zeros(0), 0.1).shape == (0,)

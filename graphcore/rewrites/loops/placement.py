@@ -116,10 +116,11 @@ class Placement(Steps):
     def at_once(self, node: Node) -> bool:
         """Whether an op can be computed of all steps at once.
 
-        What may raise stays in the loop, so that the error says in which step.
+        What may raise stays in the loop, so that the error says in which step; and so does what
+        reads values of a size that each step finds anew, as steps cannot record these.
         """
-        stays = depends_on(node, self.trip_counts) or refuses(node) or has_effect(node)
-        return works_on_all_steps(node) and not stays
+        found = any(depends_on(x, self.trip_counts) for x in (node, *node.inputs))
+        return works_on_all_steps(node) and not (found or refuses(node) or has_effect(node))
 
     # ---- before the loop
 
@@ -217,6 +218,7 @@ class Placement(Steps):
             views.append(term)
             (term,) = term.inputs
         contracts = term.op in (tensor.einsum, tensor.sum_) and term not in self.before
+        contracts = contracts and self.at_once(term)
         parts = [term]
         if contracts or term in late - self.before.keys():
             parts = [x for x in term.inputs if self.varies(x)]
