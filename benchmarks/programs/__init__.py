@@ -48,7 +48,7 @@ class Program(NamedTuple):
     def make(self, who: str) -> Function | None:
         """The function as one of the libraries has it, or None where it does not."""
         if who in OURS:
-            return self.compiled(native=who == "native")
+            return self.native() if who == "native" else self.compiled(native=False)
         if who == "numpy":
             return self.module.reference
         file = (Path(__file__).parent / "peers" / who).joinpath(*self.name.split("."))
@@ -56,15 +56,18 @@ class Program(NamedTuple):
             return None
         return importlib.import_module(f"{__name__}.peers.{who}.{self.name}").program()
 
-    def compiled(self, native: bool) -> gc.Compiled | None:
-        """The program in one of our targets, or None where this machine runs no machine code."""
-        with mock.patch.object(gc, "compile", partial(gc.compile, native=native)):
-            try:
-                return self.module.program()
-            except gc.GraphError:
-                if native:
-                    return None
-                raise
+    def compiled(self, **options: Any) -> gc.Compiled:
+        """The program, compiled with some options."""
+        with mock.patch.object(gc, "compile", partial(gc.compile, **options)):
+            made: gc.Compiled = self.module.program()
+        return made
+
+    def native(self) -> gc.Compiled | None:
+        """The program in machine code, or None where this machine runs none."""
+        try:
+            return self.compiled(native=True)
+        except gc.GraphError:
+            return None
 
     def functions(self) -> Iterator[tuple[str, Function]]:
         """Ours and those of all peers there are."""

@@ -180,6 +180,26 @@ def test_linear_algebra_is_measured_and_printed() -> None:
     assert str(row).startswith("gp ")
 
 
+@pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="needs jax")
+def test_the_target_jax_is_measured_and_printed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And which sizes can be other ones is found: of a convolution all."""
+    jax_target = pytest.importorskip("benchmarks.jax_target")
+    monkeypatch.setattr(jax_target, "WARM", 0.0)
+    (row,) = jax_target.table(["eight_schools"], lambda name: jax_target.run(name, "tiny", 1))
+    assert row["ratio"] == pytest.approx(row["ours_us"] / row["jax_us"])
+    assert "1 programs: geometric mean" in capsys.readouterr().out
+    monkeypatch.setattr(jax_target, "CALLS", 2)
+    tiny, larger = jax_target.of_sizes(programs.Program("conv2d"))
+    assert (tiny["x"].shape, larger["x"].shape) == ((2, 6, 7, 2), (3, 8, 9, 3))
+    some = [jax_target.grown(programs.Program("logreg"), ["row"], step) for step in (2, 3)]
+    assert [x["x"].shape[0] for x in some] == [50, 60]
+    monkeypatch.setattr(jax_target, "of_sizes", lambda program: some)
+    rows = jax_target.table(["logreg"], jax_target.compilations)
+    assert rows == [{"program": "logreg", "sizes": 2, "exact": 2, "buckets": 1}]
+
+
 @pytest.mark.slow
 def test_linear_algebra_is_measured_without_jax(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(programs, "PEERS", ("numpy",))

@@ -18,7 +18,7 @@ from benchmarks.programs import FURTHER, NAMES, Program
 
 for name in (*NAMES, *FURTHER):
     for native in (False, True):
-        if (f := Program(name).compiled(native)) is not None:
+        if (f := Program(name).make("native" if native else "graphcore")) is not None:
             for stage, graph in f.stages.items():
                 print(f"==== {name}, {native=}: {stage}", graph, sep="\\n")
             print(f"==== {name}, {native=}: source", f.source, sep="\\n")
