@@ -13,7 +13,7 @@ from graphcore.ir import Graph, Node, Trait
 from graphcore.ops import control, leaf
 
 from .entries import Value, entry
-from .failures import SITE, Tracing, can_fail
+from .failures import SITE, Tracing, can_fail, has_every_branch
 
 Values = Sequence[Value]
 
@@ -135,13 +135,31 @@ def written(stacks: Values, values: Values, at: Value) -> Values:
 
 @entry(control.while_loop)
 def while_loop(cx: Tracing, node: Node, *xs: Value) -> Values:
+    """What XLA has as well, if nothing is to be noted of its steps."""
+    attrs = node.attrs
+    n, body, predicate = attrs["carries"], attrs["body"], attrs["predicate"]
+    carries, captured = tuple(xs[:n]), xs[n:]
+    if attrs["trips"] is not None or can_fail(body) or can_fail(predicate):
+        return while_noted(cx, node, carries, captured)
+    whole, none = cx.failures.record, jnp.zeros((), jnp.int64)
+
+    def going(carries: Values) -> Value:
+        return step_of(cx, node, predicate, [*carries, *captured], whole, none)[0][0]
+
+    def step(carries: Values) -> Values:
+        return tuple(step_of(cx, node, body, [*carries, *captured], whole, none)[0])
+
+    made: Values = lax.while_loop(going, step, carries)
+    return made
+
+
+def while_noted(cx: Tracing, node: Node, carries: Values, captured: Values) -> Values:
     """With `trips` the results of steps are recorded; one more place takes those without room.
 
     The predicate is computed at the end of a step, so that it is traced where it may fail.
     """
-    attrs = node.attrs
-    n, body, predicate = attrs["carries"], attrs["body"], attrs["predicate"]
-    carries, captured = tuple(xs[:n]), xs[n:]
+    attrs, n = node.attrs, len(carries)
+    body, predicate = attrs["body"], attrs["predicate"]
     fails = can_fail(body) or can_fail(predicate)
 
     def going(carries: Values, record: Value, t: Value) -> Any:
@@ -180,22 +198,26 @@ def while_loop(cx: Tracing, node: Node, *xs: Value) -> Values:
 def switch(cx: Tracing, node: Node, index: Value, *given: Value) -> Values:
     branches = node.attrs["branches"]
     number = index.astype(jnp.int64)
-    reason = f"there is no branch {{}} among {len(branches)}"
-    wrong = (number < 0) | (number >= len(branches))
-    cx.note(node, wrong, cx.site(node, reason, kind=IndexError), number)
+    if not has_every_branch(node):
+        reason = f"there is no branch {{}} among {len(branches)}"
+        wrong = (number < 0) | (number >= len(branches))
+        cx.note(node, wrong, cx.site(node, reason, kind=IndexError), number)
+    fails, whole = any(map(can_fail, branches)), cx.failures.record
 
     def run(branch: Graph) -> Callable[..., Any]:
         def compute(given: Values, record: Value) -> Any:
-            before, cx.failures.record = cx.failures.record, record
+            before, cx.failures.record = cx.failures.record, record if fails else whole
             made = tuple(cx.body(branch, given))
             record, cx.failures.record = cx.failures.record, before
-            return made, record
+            return made, record if fails else None
 
         return compute
 
     every = [run(branch) for branch in branches]
     made: Values
-    made, cx.failures.record = lax.switch(number, every, given, cx.failures.record)
+    made, record = lax.switch(number, every, given, whole if fails else None)
+    if fails:
+        cx.failures.record = record
     return made
 
 

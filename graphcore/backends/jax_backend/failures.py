@@ -93,7 +93,16 @@ def changes_record(node: Node) -> bool:
     needs = node.op is leaf.after and bool(node.attrs["needs"])
     found = SIZE_FOUND.get(node.op)
     counts = found is not None and node.attrs[found] is not None
-    return may_raise(node) or integers or needs or counts
+    raises = may_raise(node) and not has_every_branch(node)
+    return raises or integers or needs or counts
+
+
+def has_every_branch(node: Node) -> bool:
+    """Whether a node chooses between two branches by a bool, so that there is no other one."""
+    if node.op is not control.switch or len(node.attrs["branches"]) != 2:
+        return False
+    index = node.inputs[0]
+    return index.op is elementwise.cast and index.inputs[0].type.dtype.kind == "b"
 
 
 def depth_of(graph: Graph) -> int:

@@ -59,13 +59,23 @@ def ldexp(x: Value, n: Value) -> Value:
     return x * power_of_two(jnp.clip(n, -most + 1, most), x.dtype)
 
 
+def power_below(x: Value) -> Value:
+    """The largest power of two that is at most `x`, which is not negative; its inverse is normal.
+
+    Of infinity, nan and numbers that are not normal it is one at the ends of the range.
+    """
+    info, bits = np.finfo(x.dtype), np.dtype(f"i{x.dtype.itemsize}")
+    exponent = np.array(np.inf, x.dtype).view(bits)
+    power = lax.bitcast_convert_type(lax.bitcast_convert_type(x, bits) & exponent, x.dtype)
+    return jnp.clip(power, info.smallest_normal, 1 / info.smallest_normal)
+
+
 def hypot(x: Value, y: Value) -> Value:
     """Scaled by a power of two, so that no square leaves the range."""
     x, y = jnp.abs(x), jnp.abs(y)
-    large = jnp.maximum(x, y)
-    _, exponent = jnp.frexp(jnp.where(jnp.isfinite(large), large, jnp.zeros_like(large)))
-    p, q = ldexp(x, -exponent), ldexp(y, -exponent)
-    found = ldexp(jnp.sqrt(p * p + q * q), exponent)
+    unit = power_below(jnp.maximum(x, y))
+    p, q = x * (1 / unit), y * (1 / unit)
+    found = jnp.sqrt(p * p + q * q) * unit
     return jnp.where(jnp.isinf(x) | jnp.isinf(y), jnp.full_like(x, np.inf), found)
 
 

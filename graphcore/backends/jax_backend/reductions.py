@@ -12,6 +12,7 @@ from jax import lax
 from graphcore.ir import Node, Op
 from graphcore.ops import tensor
 
+from . import floats
 from .entries import TABLE, Emission, Entry, Value, entry
 
 
@@ -101,11 +102,9 @@ position_of(tensor.argmin, jnp.argmin, jnp.min)
 def norm(cx: Emission, node: Node, x: Value) -> Value:
     """Squares of values times a power of 2, which is exact and keeps them within the range."""
     x, axes = jnp.abs(x).astype(node.type.dtype), node.attrs["axes"]
-    largest = jnp.max(x, axes, keepdims=True, initial=0)
-    _, power = jnp.frexp(largest)
-    power = jnp.where(jnp.isfinite(largest), power, 0)
-    root = jnp.sqrt(jnp.sum(jnp.square(jnp.ldexp(x, -power)), axes))
-    return jnp.ldexp(root, power.reshape(root.shape))
+    unit = floats.power_below(jnp.max(x, axes, keepdims=True, initial=0))
+    root = jnp.sqrt(jnp.sum(jnp.square(x * (1 / unit)), axes))
+    return root * unit.reshape(root.shape)
 
 
 def exponentials(x: Value, axes: Sequence[int]) -> tuple[Value, Value, Value]:
