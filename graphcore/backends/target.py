@@ -101,6 +101,10 @@ class Program(ABC):
         """The source, line by line, each with the nodes that it computes."""
         return []
 
+    def said_of_threads(self, node: Node) -> str:
+        """What `f.why` says of the threads that run a step; nothing if only one does."""
+        return ""
+
     def note(self, node: Node) -> str:
         """What the printer adds to a node of the last stage, such as the buffer of its result."""
         return ""

@@ -90,6 +90,7 @@ class Step(NamedTuple):
     "it.",
     instead="The nodes of the stage in the place of what `taken` rewrote.",
     runs='The lines of `f.source` that compute it, as "12: t3 = exp(t2, b0)".',
+    threads="What is said of threads that share this; nothing if one thread computes it.",
 )
 @fields
 class Answer(NamedTuple):
@@ -105,6 +106,7 @@ class Answer(NamedTuple):
     taken: Step | None = None
     instead: tuple[Named, ...] = ()
     runs: tuple[str, ...] = ()
+    threads: str = ""
 
     @property
     def lines(self) -> tuple[Origin, ...]:
@@ -133,6 +135,8 @@ class Answer(NamedTuple):
             yield "derivative", few([x.name for x in self.derivatives])
         for line in self.runs:
             yield "runs", f"f.source:{line}"
+        if self.threads:
+            yield "threads", self.threads
 
 
 @attributes(
@@ -237,7 +241,8 @@ class Explained:
         others = [x for link in later for x in self.ancestry.history(link.before).written]
         also = self.all_named(set(others) - {*found.written}, 0)
         steps = self.steps([*(link for link in found.links if link.at <= at), *later])
-        return Answer(shown, written, asked, also, steps, runs=self.runs([node]))
+        runs, threads = self.runs([node]), self.threads([node])
+        return Answer(shown, written, asked, also, steps, runs=runs, threads=threads)
 
     def forwards(self, node: Node, at: int) -> Answer:
         """What became of a user's node, and why."""
@@ -265,6 +270,7 @@ class Explained:
             taken,
             self.all_named(instead, at),
             self.runs(images.found),
+            self.threads(images.found),
         )
 
     def way(self, last: Iterable[Node], node: Node) -> list[Link]:
@@ -313,6 +319,11 @@ class Explained:
                 for node in made:
                     self._source.setdefault(node, []).append(f"{number}: {one_line(code, 80)}")
         return tuple(line for node in nodes for line in self._source.get(node, ()))
+
+    def threads(self, nodes: Iterable[Node]) -> str:
+        """What is said of the threads that run nodes."""
+        said = dict.fromkeys(map(self.compiled._program.said_of_threads, nodes))
+        return "; ".join(filter(None, said))
 
 
 explained: WeakKeyDictionary[Any, Explained] = WeakKeyDictionary()

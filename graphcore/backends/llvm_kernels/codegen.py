@@ -73,6 +73,7 @@ class GraphWriter(Writer):
             before = self.b.note
             if self.b.note_of is not None:
                 self.b.note = self.b.note_of(nests.first_of(step))
+            self.sharing.step = nests.values_of(step)
             self.step(step, homes)
             self.b.note = before
             if not keep:
@@ -112,7 +113,7 @@ class GraphWriter(Writer):
         """Values of equal long axes, at each place in turn: in registers, or in buffers."""
         if product_by_routine(self, roots, homes):
             return
-        with self.blocks_in_memory(roots):
+        with self.blocks_in_memory(roots), setting(self.sharing, step=roots):
             self.nest_of(roots, homes)
 
     def nest_of(self, roots: Sequence[Node], homes: Homes) -> None:

@@ -136,7 +136,8 @@ def cholesky(w: Writer, node: Node, homes: Homes) -> None:
         value = b.select(below, p.at(a, index, mask), literal(0, kind_of(node)))
         p.store(buffer, index, mask, value)
 
-    w.everywhere(node.type.shape, lower)
+    with w.sharing.aside():
+        w.everywhere(node.type.shape, lower)
     call = Call(w, "potrf", buffer.kind)
 
     def one(at: Value, index: tuple[Value, ...]) -> None:

@@ -58,6 +58,10 @@ Step = Nest | Pair | Rows | Chain | Check | Node
 """A node is a loop, a branch, or machine code that stands alone."""
 
 
+Shares = Mapping[Node | Check, bool]
+"""The values whose steps threads share, and whether they do in every call."""
+
+
 def first_of(step: Step) -> Node:
     """The node that a step computes, or the first of them."""
     if isinstance(step, Rows | Pair | Chain):
@@ -65,6 +69,13 @@ def first_of(step: Step) -> Node:
     return (
         step.roots[0] if isinstance(step, Nest) else step.node if isinstance(step, Check) else step
     )
+
+
+def values_of(step: Step) -> Sequence[Node | Check]:
+    """The nodes that a step computes; for a check of positions, the check itself."""
+    if isinstance(step, Rows | Pair | Chain):
+        return [*step.made]
+    return step.roots if isinstance(step, Nest) else [step]
 
 
 class Plan(NamedTuple):

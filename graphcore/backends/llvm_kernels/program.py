@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from graphcore.backends.c_interface import Entry, Interface
@@ -11,9 +12,12 @@ from graphcore.backends.numpy_backend.program import PythonProgram
 from graphcore.backends.target import Measurement, Values
 from graphcore.ir import Node
 from graphcore.ir.provenance import described_by
+from graphcore.schedule.regions import sizes_needed
 
 from . import build, hosted, single_kernel, text, writer
 from .machine import making
+from .nests import Shares
+from .sharing import LEAST
 
 
 class NativeProgram(PythonProgram):
@@ -38,14 +42,32 @@ class NativeProgram(PythonProgram):
         from .pseudocode import pseudo_lines  # loaded at its first use
 
         if single_kernel(self.graph) is not None:
-            return pseudo_lines(self.graph)
+            return pseudo_lines(self.graph, shares=self.shares[""])
         with described_by(self.graph.trace):
             kernels = [
                 line
                 for name, body in self.function.kernels.items()
-                for line in [("", ()), *pseudo_lines(body, name)]
+                for line in [("", ()), *pseudo_lines(body, name, self.shares[name])]
             ]
         return [*self.function.source_lines(), *kernels]
+
+    def said_of_threads(self, node: Node) -> str:
+        """Whether threads share the loops of a step of machine code."""
+        always = [shares[node] for shares in self.shares.values() if node in shares]
+        if not always:
+            return ""
+        return "share its loops" + ("" if all(always) else f", from about {LEAST:,} values on")
+
+    @cached_property
+    def shares(self) -> Mapping[str, Shares]:
+        """The steps of each kernel, by its name in the source, that threads share."""
+        from .shared_steps import shares  # loaded at its first use
+
+        with making(), described_by(self.graph.trace):
+            if (called := single_kernel(self.graph)) is not None:
+                return {"": shares(called.attrs["body"], self.boundary.unknowns)}
+            kernels = self.function.kernels.items()
+            return {name: shares(body, sizes_needed(body)) for name, body in kernels}
 
     def measure(self, given: Sequence[Any]) -> Measurement:
         """The program with meters in its kernels, and with a clock at its NumPy calls."""

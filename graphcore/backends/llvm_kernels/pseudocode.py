@@ -7,6 +7,7 @@ and routines. It is made of the same plan, so that it shows which values are sto
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from graphcore.inspection.op_text import call
 from graphcore.inspection.printer import file_name
@@ -23,7 +24,7 @@ from graphcore.schedule.regions import without_kernels
 from .chains import ROWS
 from .loop_axes import long_axes
 from .loops import carried
-from .nests import Check, Nest, walked
+from .nests import Check, Nest, Shares, Step, values_of, walked
 from .phrases import phrase
 from .places import counts_through
 from .planning import best_plan
@@ -36,6 +37,8 @@ from .writer import Order
 COLUMN = 64
 """Where the user's lines stand, if the text before is not longer."""
 INDENT = "    "
+SHARED = "shared by threads where long", "shared by threads"
+"""What the line of a step says that threads share in some calls, or in all."""
 MOST_LINES = 3
 """The most lines of the user that are named at the end of a line."""
 
@@ -45,18 +48,23 @@ def pseudo_code(graph: Graph, name: str = "kernel") -> str:
     return "".join(f"{line}\n" for line, _ in pseudo_lines(graph, name))
 
 
-def pseudo_lines(graph: Graph, name: str = "kernel") -> list[tuple[str, Sequence[Node]]]:
-    """The lines of the pseudo-code of a graph, each with the node whose value it gives, if any."""
+def pseudo_lines(
+    graph: Graph, name: str = "kernel", shares: Shares = MappingProxyType({})
+) -> list[tuple[str, Sequence[Node]]]:
+    """The lines of the pseudo-code of a graph, each with the node whose value it gives, if any.
+
+    Those of steps that have `shares` say so.
+    """
     graph = without_kernels(graph)
     with described_by(graph.trace or thread_state.trace):
-        return Text(graph).program(name)
+        return Text(graph, shares).program(name)
 
 
 class Text:
     """The lines of one program."""
 
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
+    def __init__(self, graph: Graph, shares: Shares) -> None:
+        self.graph, self.shares = graph, shares
         given = [name_of(x.attrs["name"]) for x in graph.params]
         self.names = Names(given)
         self.params = dict(zip(graph.params, given, strict=True))
@@ -86,7 +94,7 @@ class Text:
         """A line with the dtype of its value, and the user's lines."""
         text = INDENT * line.indent + line.text
         if not line.nodes:
-            return text
+            return f"{text:<{COLUMN}}  # {line.said}" if line.said else text
         first, *others = line.nodes
         type = first.type
         dtype = f"{show_dtype(type.dtype)}  " if isinstance(type, TensorType) else ""
@@ -98,7 +106,8 @@ class Text:
             said += (
                 f"; also {', '.join([*also][:MOST_LINES])}{', …' if len(also) > MOST_LINES else ''}"
             )
-        return f"{text:<{COLUMN}}  # {dtype}{said}"
+        threads = f"; {line.said}" if line.said else ""
+        return f"{text:<{COLUMN}}  # {dtype}{said}{threads}"
 
     def constant_name(self, node: Node, view: View) -> str:
         """How a constant array is called."""
@@ -164,23 +173,41 @@ class Body:
         for x in numbers:
             self.known.setdefault(x, Stored(show_literal(x.attrs["value"])))
         for step in best_plan(graph, self.known.keys(), order).steps:
-            if isinstance(step, Check):
-                self.check(step.node)
-            elif isinstance(step, Nest):
-                self.nest(step.roots)
-            elif isinstance(step, Pair):
-                for roots in step.nests:
-                    self.nest(roots)
-            elif isinstance(step, Rows):
-                self.rows(step)
-            elif isinstance(step, Chain):
-                self.chain(step)
-            elif step.op in CONTROL:
-                CONTROL[step.op](self, step)
-            else:
-                self.alone(step, order is not None and step in order.updates)
+            before = len(self.text.lines)
+            self.step(step, order)
+            self.say_what_is_shared(step, before)
 
     # ---- steps
+
+    def step(self, step: Step, order: Order | None) -> None:
+        """The lines of one step."""
+        if isinstance(step, Check):
+            self.check(step.node)
+        elif isinstance(step, Nest):
+            self.nest(step.roots)
+        elif isinstance(step, Pair):
+            for roots in step.nests:
+                self.nest(roots)
+        elif isinstance(step, Rows):
+            self.rows(step)
+        elif isinstance(step, Chain):
+            self.chain(step)
+        elif step.op in CONTROL:
+            CONTROL[step.op](self, step)
+        else:
+            self.alone(step, order is not None and step in order.updates)
+
+    def say_what_is_shared(self, step: Step, begin: int) -> None:
+        """Let the line of a step, which begin at one, say whether threads share it."""
+        shares, lines = self.text.shares, self.text.lines
+        always = [shares[x] for x in values_of(step) if x in shares]
+        if always:
+            own = {walked(x) for x in values_of(step) if isinstance(x, Node)}
+            loops = not isinstance(step, Node)  # the lines before a routine may have loops
+            for at, (_, _, nodes, _) in enumerate(lines[begin:], begin):
+                if own.intersection(nodes[:1]) if nodes else loops:
+                    lines[at] = lines[at]._replace(said=SHARED[all(always)])
+                    return
 
     def check(self, node: Node) -> None:
         """The positions of a gather are checked."""

@@ -264,7 +264,7 @@ def by_parts(w: Writer, roots: Sequence[Node], homes: Homes) -> None:
         TensorType(root.type.dtype, root.type.shape[1:]),
     )
     for x in root.inputs:
-        w.copy(
+        w.store(
             x, [buffer._replace(pointer=w.row(buffer.pointer, one, start)) for buffer in buffers]
         )
         start = w.b.add(start, w.size(x.type.shape[0]))

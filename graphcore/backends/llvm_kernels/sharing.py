@@ -16,8 +16,9 @@ ended so is the one whose failure is reported.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 from graphcore.ir import threads
 from graphcore.ir.provenance import setting
@@ -39,6 +40,9 @@ class Sharing:
 
     `waiting` is the loop that comes next, whose steps are shared. They compute about `total` simple
     values, and each thread has so many `bytes` of its own.
+
+    `found` are the values whose steps are shared, and whether they are so in every call of this
+    code; `step` has those of the step that is written.
     """
 
     def __init__(self, b: Builder) -> None:
@@ -46,6 +50,8 @@ class Sharing:
         self.routine: str | None = None
         self.waiting: Part | None = None
         self.total = self.bytes = integer(0)
+        self.step: Sequence[Hashable] = ()
+        self.found: dict[Any, bool] = {}
         b.shared_loop = self.loop
 
     def over(
@@ -90,6 +96,10 @@ class Sharing:
     def in_order(self) -> AbstractContextManager[None]:
         """A context in which loops are written for one thread."""
         return setting(self, waiting=None)
+
+    def aside(self) -> AbstractContextManager[None]:
+        """A context in which loops are written that prepare a step, or copy its values."""
+        return setting(self, step=())
 
     def threads(self) -> Value:
         """How many threads there are now: no result may depend on it."""
@@ -158,6 +168,7 @@ class Sharing:
         assert part is not None
         assert part.level == b.level + 1 or not part.own
         part.level, part.free = b.level + 1, {}
+        self.found |= dict.fromkeys(self.step, self.total.number is not None)
         k = b.name("")
         alone, inside = setting(self, waiting=None), setting(b, part=part)
         with alone, inside, b.signals.step(False), b.deeper() as lines:

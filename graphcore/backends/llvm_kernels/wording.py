@@ -87,11 +87,15 @@ Rule: TypeAlias = "Callable[[Words, Node, At], Phrase]"
 
 
 class Line(NamedTuple):
-    """A line of the text, its indentation, and the nodes whose lines of the user end it."""
+    """A line of the text, its indentation, and the nodes whose lines of the user end it.
+
+    `said` stands behind these.
+    """
 
     indent: int
     text: str
     nodes: tuple[Node, ...] = ()
+    said: str = ""
 
 
 @dataclass

@@ -372,6 +372,11 @@ class Writer(ABC):
                 self.places.numbers[param] = value
 
     def copy(self, node: Node, buffers: Sequence[Buffer], stored: bool = True) -> None:
+        """A value put into buffers, for a step or after it."""
+        with self.sharing.aside():
+            self.store(node, buffers, stored)
+
+    def store(self, node: Node, buffers: Sequence[Buffer], stored: bool = True) -> None:
         """A value put into buffers, place by place."""
 
         def place(index: At, mask: Value) -> None:

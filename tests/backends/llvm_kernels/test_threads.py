@@ -202,6 +202,7 @@ def test_bits_do_not_depend_on_the_number_of_threads(name: str) -> None:
     given, before = drawn(inputs, SIZES), threads.shared()
     wanted = same_bits(lambda: f(*given))
     assert threads.shared() > before
+    assert "shared by threads" in f.source
     usual = gc.tree.leaves(gc.compile(inputs, outputs, native=False)(*given))
     for a, b in zip(wanted, usual, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-4 if a.dtype == "f" else 1e-9, atol=1e-9)
