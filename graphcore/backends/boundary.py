@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import cache
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, partial
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from graphcore.schedule.order import finders
 from .argument_checks import Checks, Needed, Parameter, Sized, Term, Unknown
 from .label_checks import Along, LabelChecks
 from .python_code import python_code
+
+Bind: TypeAlias = "Callable[[Sequence[Any]], tuple[list[Array], tuple[int, ...]]]"
+"""From arguments to arrays, and the values of unknown sizes."""
 
 
 class Requirement(NamedTuple):
@@ -74,7 +77,8 @@ class Boundary:
         self._refuse_unbound(graph)
         self.labels = LabelChecks(self.params, labelled) if labelled else None
         self.checks = self._checks(graph)
-        self.bind = self._generate()
+        self.source = self._source(["ndarray"])
+        self.bind = self.binding()
 
     def _find_values(self, graph: Graph) -> None:
         """Enter the inputs whose values are sizes."""
@@ -85,21 +89,38 @@ class Boundary:
                     if isinstance(name, ValueOf) and name in found:
                         self.giver.setdefault(name, Unknown(name, found[name].number, None))
 
-    def _generate(self) -> Callable[[Sequence[Any]], tuple[list[Array], tuple[int, ...]]]:
-        """The function from arguments to arrays and unknown sizes, in straight lines for speed."""
+    def binding(
+        self,
+        classes: Mapping[str, type] = {"ndarray": np.ndarray},
+        convert: Callable[[Parameter, Any], Any] = Parameter.convert,
+    ) -> Bind:
+        """The function from arguments to arrays and unknown sizes.
+
+        Arrays of the classes stay as they are where they fit; all else is converted.
+        """
+        scope: dict[str, Any] = {"refuse": self.checks.refuse, **classes}
+        if self.labels is not None:
+            scope["agree"] = self.labels.agree
+        for i, param in enumerate(self.params):
+            scope |= {f"d{i}": param.dtype, f"s{i}": param.fixed}
+            scope[f"convert{i}"] = partial(convert, param)
+        exec(python_code(self._source(classes)).code, scope)
+        bind: Bind = scope["bind"]
+        return bind
+
+    def _source(self, classes: Iterable[str]) -> str:
+        """That function as straight lines, for speed."""
         arrays = f"[{', '.join(f'x{i}' for i in range(len(self.params)))}]"
-        scope: dict[str, Any] = {"ndarray": np.ndarray, "refuse": self.checks.refuse}
         lines = [f"{arrays} = values"]
         noted = set()
         if self.labels is not None:
-            scope["agree"] = self.labels.agree
             noted = {number for along in self.labels.dims for number in along.parameters}
             lines.append("labelled = False")
         for i, param in enumerate(self.params):
-            scope |= {f"d{i}": param.dtype, f"s{i}": param.fixed, f"convert{i}": param.convert}
+            other = " and ".join(f"type(x{i}) is not {each}" for each in classes)
             fits = f"ndim == {param.ndim}" if param.fixed is None else f"shape == s{i}"
             lines += [
-                f"if type(x{i}) is not ndarray or x{i}.dtype is not d{i} or not x{i}.{fits}:",
+                f"if {other} or x{i}.dtype is not d{i} or not x{i}.{fits}:",
                 f"    x{i} = convert{i}(x{i})",
                 *["    labelled = True"] * (i in noted),
             ]
@@ -107,10 +128,7 @@ class Boundary:
         if noted:
             lines += ["if labelled:", "    agree(values)"]
         lines.append(f"return {arrays}, ({''.join(f'n{i}, ' for i in range(len(self.unknowns)))})")
-        self.source = "\n    ".join(["def bind(values):", *lines])
-        exec(python_code(self.source).code, scope)
-        bind: Callable[[Sequence[Any]], tuple[list[Array], tuple[int, ...]]] = scope["bind"]
-        return bind
+        return "\n    ".join(["def bind(values):", *lines])
 
     def bind_named(self, args: Sequence[Any]) -> tuple[list[Array], dict[str, int]]:
         """The arrays for the arguments of a call, and the unknown sizes by name."""

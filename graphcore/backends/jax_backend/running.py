@@ -5,13 +5,15 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Any, ClassVar, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from graphcore.backends import result_memory
+from graphcore.backends.argument_checks import Parameter
 from graphcore.backends.boundary import Boundary
 from graphcore.backends.errors import reword
 from graphcore.backends.failing import SizeError
@@ -212,13 +214,15 @@ class XLAProgram(Program):
 
     def make(self) -> Values:
         """The function of a call's arguments."""
+        classes = held_classes()
+        bind, plain = self.boundary.binding(classes, held), {*classes.values(), float, int}
 
         def call(*args: Any) -> list[Array]:
-            if any(isinstance(x, jax.core.Tracer) for x in args):
+            if not plain.issuperset(map(type, args)) and any(map(is_traced, args)):
                 return inside.call(self.root, args)
             # Of this thread, for the call alone, which runs even while JAX traces other values.
             with jax.core.eval_context(), jax.enable_x64(True):
-                arrays, sizes = self.bind(args)
+                arrays, sizes = bind(args)
                 for finder in self.finders:
                     sizes = (*sizes, self.size(finder, arrays, sizes))
                 results = self.traced(arrays, sizes)
@@ -228,19 +232,6 @@ class XLAProgram(Program):
             return [*map(own_array, results)]
 
         return call
-
-    def bind(self, args: Sequence[Any]) -> tuple[list[Any], tuple[int, ...]]:
-        """Arguments and unknown sizes, checked; arrays of JAX stay where they are."""
-        held = [at for at, x in enumerate(args) if type(x) is not np.ndarray and is_on_device(x)]
-        if not held:
-            return self.boundary.bind(args)
-        seen = [*args]
-        for at in held:
-            seen[at] = stand_in(args[at].shape, args[at].dtype)
-        arrays, sizes = self.boundary.bind(seen)
-        for at in held:
-            arrays[at] = in_dtype(args[at], self.boundary.params[at].dtype)
-        return arrays, sizes
 
     def size(self, finder: Finder, arrays: Sequence[Any], sizes: tuple[int, ...]) -> int:
         """A size that the program computes, once it fits what ops need."""
@@ -290,28 +281,30 @@ def is_large(node: Node) -> bool:
     return node.op is leaf.constant and bool(node.attrs["value"].array.nbytes >= LARGE)
 
 
-def is_on_device(x: Any) -> bool:
-    """Whether an argument is an array of JAX that stays where it is.
+@cache
+def held_classes() -> dict[str, type]:
+    """The classes of arguments that are taken as they are where they fit, by names in code."""
+    with jax.core.eval_context():
+        return {"ndarray": np.ndarray, "device_array": type(jnp.zeros(0))}
 
-    One integer may be a size, which the call reads; a value that JAX traces is refused there.
-    """
-    if not isinstance(x, jax.Array) or isinstance(x, jax.core.Tracer):
-        return False
-    return bool(x.shape) or x.dtype.kind not in "iu"
+
+def is_traced(x: Any) -> bool:
+    """Whether JAX traces an argument."""
+    return isinstance(x, jax.core.Tracer)
+
+
+def held(param: Parameter, x: Any) -> Any:
+    """An argument in the dtype and dims of an input; an array of JAX stays where it is."""
+    if not isinstance(x, jax.Array):
+        return param.convert(x)
+    param.convert(stand_in(x.shape, x.dtype))
+    return x.astype(param.dtype)
 
 
 @lru_cache(maxsize=256)
 def stand_in(shape: tuple[int, ...], dtype: Any) -> Array:
     """An array that needs no memory, for one of JAX of this shape and dtype."""
     return np.broadcast_to(np.zeros((), dtype), shape)
-
-
-def in_dtype(x: Any, dtype: Any) -> Any:
-    """An array of JAX in another dtype."""
-    if x.dtype == dtype:
-        return x
-    with jax.enable_x64(True):
-        return x.astype(dtype)
 
 
 def own_array(x: Any) -> Array:
