@@ -252,7 +252,7 @@ def overwritten(w: Writer, node: Node, homes: Homes) -> None:
 
     assert lies_there(w, node, homes)
     with w.vectorised(part):
-        p.everywhere(part.type.shape, put)
+        w.everywhere(part.type.shape, put)
     finished(w, node, homes, buffer)
 
 

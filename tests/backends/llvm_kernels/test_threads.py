@@ -89,6 +89,29 @@ def slopes_of(y: gc.Tensor, x: gc.Tensor) -> list[gc.Tensor]:
     return [y, gc.grad(gc.exp(-y).sum(), x)]
 
 
+def overwritten(x: gc.Tensor, b: gc.Tensor) -> list[gc.Tensor]:
+    """Parts of carries that steps write over, by what they read there and beside it."""
+    inner, even = {"i": slice(1, -1), "j": slice(1, -1)}, {"i": slice(None, None, 2)}
+
+    def relaxed(_: gc.Tensor, x: gc.Tensor) -> gc.Tensor:
+        beside = x[{"i": slice(2, None), "j": slice(1, -1)}] + x[{"i": slice(-2), "j": inner["j"]}]
+        return x.at[inner].set(0.4 * beside + 0.1 * x[inner])
+
+    def scaled(_: gc.Tensor, b: gc.Tensor) -> gc.Tensor:
+        return b.at[even].set(0.9 * b[even] + b.mean("i"))
+
+    def crossed(_: gc.Tensor, pair: tuple[gc.Tensor, gc.Tensor]) -> tuple[gc.Tensor, gc.Tensor]:
+        x, y = pair
+        y = y.at[inner].set(0.5 * (x[inner] + x[{"i": slice(2, None), "j": slice(-2)}]))
+        return x.at[inner].set(y[{"i": slice(-2), "j": slice(2, None)}]), y
+
+    return [
+        gc.fori_loop(0, 4, relaxed, x),
+        gc.fori_loop(0, 4, scaled, b),
+        *gc.fori_loop(0, 4, crossed, (x, 2 * x)),
+    ]
+
+
 def stepped(h: gc.Tensor, x: gc.Tensor) -> tuple[gc.Tensor, gc.Tensor]:
     new = gc.tanh(h + x * X)
     return new, new.sum("j")
@@ -173,6 +196,7 @@ PROGRAMS: dict[str, tuple[list[gc.Tensor], Any]] = {
     "attention": ([Q, K], gc.dot(SCORES, K, dim="j")),
     "transposed": ([X], gc.exp(X).transpose("j", "i")),
     "taken": ([V, AT], V.isel(i=AT) * 2),
+    "overwritten": ([X, B], overwritten(X, B)),
     "loop": ([X, P], gc.scan(stepped, gc.zeros_like(X), P, dim="m")),
 }
 SIZES = {"i": 470, "j": 41, "k": 35, "m": 29, "h": 3, "d": 5}
