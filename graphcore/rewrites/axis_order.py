@@ -15,11 +15,14 @@ from graphcore.ir.axes import Reduces, at
 from graphcore.ir.transform import transform
 from graphcore.ops import leaf, tensor
 
-from .engine import simplify
+from .einsums import sum_axes
+from .engine import RuleSet, simplify
 from .loops.view import inside_as_well
 from .motion import in_order
-from .plain import Axes, other_axes, transpose
+from .plain import Axes, expand, other_axes, transpose
 from .tidy import tidy
+
+as_they_lie = RuleSet()
 
 MOVES = frozenset({tensor.slice_, tensor.embed, tensor.concat})
 """Ops that compute with axes in any order, as elementwise ones do."""
@@ -96,6 +99,24 @@ def align_axes(graph: Graph) -> Graph:
             break
         graph = simplify(new, tidy)
     return graph
+
+
+@as_they_lie.on(tensor.matvec, under=[tensor.transpose])
+def product_as_it_lies(node: Node) -> Node | None:
+    """transpose(x) @ v = sum(x * v) where x would be copied, as its last axis is of the batch"""
+    x, v = node.inputs
+    rank = x.type.ndim
+    if x.op is not tensor.transpose or rank == 2:
+        return None
+    perm = x.attrs["perm"]
+    if perm.index(rank - 1) >= rank - 2 or x.inputs[0].type.shape[-1] == 1:
+        return None
+    back = [perm.index(axis) for axis in range(rank)]
+    repeated = expand(v, [rank - 2], x.type.shape)
+    summed = perm[-1]
+    found = sum_axes(x.inputs[0] * transpose(repeated, back), [summed])
+    left = other_axes((summed,), rank)
+    return transpose(found, [left.index(axis) for axis in perm[:-1]])
 
 
 def align_once(graph: Graph) -> Graph:

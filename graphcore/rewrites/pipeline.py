@@ -20,11 +20,11 @@ from graphcore.ir.help_text import fields
 from graphcore.ir.trace import Record, Trace, current_trace, rule_name, tracing
 from graphcore.ir.transform import unsettled_error
 from graphcore.ir.types import fits
-from graphcore.ops import autodiff, control, leaf
+from graphcore.ops import autodiff, control, leaf, tensor
 from graphcore.ops.control import LOOPS
 
 from .accumulate import add_scattered
-from .axis_order import align_axes
+from .axis_order import align_axes, as_they_lie
 from .commuted import share_commuted
 from .contraction import contraction
 from .decompose import DECOMPOSE, decomposition_without
@@ -185,6 +185,7 @@ def shared_passes(costs: TargetCosts, whole: frozenset[Op] = frozenset()) -> Pas
     ordered = Pass("contractions ordered", by_costs(join_contractions, costs), EXPANDED)
     rounds = [gathered, Pass("scaled less", scale_less, EXPANDED), ordered, decomposed]
     products = Repeat(rounds, at_most=100)
+    lying = in_turn(rewrite_by(as_they_lie, tidy), align_axes)
     return [
         Pass("named", lambda graph: graph, NAMED),
         Pass("sources marked", only_with({autodiff.barrier}, mark_sources), NAMED),
@@ -209,6 +210,7 @@ def shared_passes(costs: TargetCosts, whole: frozenset[Op] = frozenset()) -> Pas
         # An element is added at its place: a loop whose carry is updated walks no zeros.
         Pass("scattered added", add_scattered, given),
         Pass("axes aligned", align_axes, given),
+        Pass("products as they lie", only_with({tensor.matvec}, lying), given),
         Pass("optimized", in_turn(share_commuted, tidied.change), given),
     ]
 

@@ -117,3 +117,18 @@ def test_axes_of_one_place_have_no_order():
     f = gc.compile([x, y], (y * x).transpose("i", "j"))
     a = np.arange(4.0)
     np.testing.assert_array_equal(f(a[None], a[:, None]), a[None] ** 2)
+
+
+@pytest.mark.by_rule
+@pytest.mark.parametrize("native", [True, False])
+@pytest.mark.parametrize("last", [4, 1])
+def test_a_matrix_whose_last_axis_is_of_the_batch_is_not_copied(native, last):
+    """x[t, s, n] v[t, n] is added up over t as x lies; one place of n has no order."""
+    x, v = gc.tensor("x", {"t": 5, "s": 3, "n": last}), gc.tensor("v", {"t": 5, "n": last})
+    f = gc.compile([x, v], gc.dot(x, v, dim="t"), native=native)
+    ops = {node.op for node in f.stages["optimized"].nodes()}
+    assert (tensor.matvec in ops) == (last == 1)
+    assert strided(f) == 0 or last == 1
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(5, 3, last)), rng.normal(size=(5, last))
+    np.testing.assert_allclose(f(a, b), np.einsum("tsn,tn->sn", a, b), rtol=1e-13)
