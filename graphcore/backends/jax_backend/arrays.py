@@ -95,14 +95,15 @@ def overwrite(cx: Emission, node: Node, x: Value, part: Value) -> Value:
     """`x` with `part` at ranges.
 
     An update in place, where ranges have no gaps and there is one device. On a mesh it would gather
-    the axis that is updated; a pad and a choice ask neighbours alone.
+    the axis that is updated; a pad and a choice ask neighbours alone. They join the loops over
+    elements before and after as well, which is worth more than a small array.
     """
     starts, steps = cx.sizes(node.attrs["starts"]), node.attrs["steps"]
     if not part.size:
         return x
     if part.shape == x.shape:
         return lax.rev(part, turned(steps))
-    if not cx.meshed and all(step == 1 for step in steps):
+    if not cx.meshed and x.size > FEW_PLACES and all(step == 1 for step in steps):
         return lax.dynamic_update_slice(x, part, starts)
     there = within_zeros(jnp.ones(part.shape, bool), x.shape, starts, steps)
     return jnp.where(there, within_zeros(part, x.shape, starts, steps), x)

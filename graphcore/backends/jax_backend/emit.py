@@ -7,12 +7,13 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 
 from graphcore.backends.errors import indexed_tensor
 from graphcore.ir import Graph, Node, Size, TensorType
 from graphcore.ir.errors import DefectError
 from graphcore.ir.types import TupleType
-from graphcore.ops import leaf
+from graphcore.ops import leaf, tensor
 from graphcore.schedule.order import in_order
 
 from .entries import Entry, Value
@@ -110,7 +111,22 @@ class Emitter:
         for node in in_order(graph.nodes()):
             if node not in known:
                 known[node] = self.node(node, [known[x] for x in node.inputs])
+                if node.op is tensor.overwrite and (part := node.inputs[1]).inputs:
+                    known[part] = self.written(node, known[node], known[part])
         return [known[y] for y in graph.outputs]
+
+    def written(self, node: Node, whole: Value, part: Value) -> Value:
+        """What an overwrite has written, read from there by all that comes after.
+
+        XLA computes it in the loop that writes it, and otherwise again in each that reads it, for
+        which it keeps copies of what is written over.
+        """
+        starts, steps = node.attrs["starts"], node.attrs["steps"]
+        if self.meshed or self.found.counts or not part.size or any(step != 1 for step in steps):
+            return part
+        first = self.sizes(starts)
+        ends = [start + size for start, size in zip(first, part.shape, strict=True)]
+        return lax.slice(whole, first, ends)
 
     def body(self, graph: Graph, given: Sequence[Value]) -> list[Value]:
         """The outputs of a body: the counts that are found there are known there alone."""
