@@ -10,6 +10,7 @@ from graphcore.frontend.core.wrong_calls import reword_errors
 from graphcore.inspection.json_parts import check
 from graphcore.inspection.shown import file_at
 from graphcore.ir.help_text import parameters
+from graphcore.ir.interrupts import is_interrupt
 
 from . import inputs
 from .compiled import Compiled
@@ -78,4 +79,6 @@ def load(path: str | PathLike[str]) -> Compiled:
         check(checked.params == graph.params, "a parameter is not an input")
         return Compiled(graph, arguments, results, returns, native, join)
     except Exception as error:  # on a graph that no one has built
+        if is_interrupt(error):
+            raise
         archive.refuse(file, f"{type(error).__name__}: {error}")

@@ -21,7 +21,7 @@ from unittest import mock
 import numpy as np
 
 from graphcore.backends import llvm_kernels
-from graphcore.backends.llvm_kernels import c_entry, elementary, entrance, machine
+from graphcore.backends.llvm_kernels import arena, c_entry, elementary, entrance, machine
 from graphcore.ir.sizes import evaluate
 
 GUARD = 256
@@ -169,7 +169,7 @@ def guarded() -> Iterator[None]:
         mock.patch.object(program, "__init__", apart(program.__init__)),
         mock.patch.object(elementary, "Code", Code),
         mock.patch.object(llvm_kernels, "RECENT", machine.Recent()),
-        mock.patch.object(entrance, "libc", return_value=library),
+        mock.patch.object(arena, "libc", return_value=library),
         mock.patch.object(c_entry, "routines", machine.cached(c_entry.routines.__wrapped__)),
         rubbish(RUBBISH[0]),
     ):

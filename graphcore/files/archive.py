@@ -46,6 +46,7 @@ from graphcore.inspection.json_parts import (
 )
 from graphcore.ir import Graph, Literal, TensorType
 from graphcore.ir.errors import GraphError, GraphFileNotFoundError, GraphTypeError, GraphValueError
+from graphcore.ir.interrupts import is_interrupt
 from graphcore.ir.provenance import user_line
 from graphcore.ir.structures import Branch, level_of, stand_in
 from graphcore.ops.outside import CALLBACKS
@@ -166,6 +167,8 @@ def read(file: Path) -> Program:
     except GraphError as error:
         refuse(file, str(error).splitlines()[0])
     except Exception as error:  # of zipfile, json and NumPy, on data that no one has written
+        if is_interrupt(error):
+            raise
         refuse(file, f"{type(error).__name__}: {error}")
 
 

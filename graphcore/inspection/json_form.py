@@ -43,6 +43,7 @@ import numpy as np
 
 from graphcore.ir import Expression, Graph, Literal, Node, Op, TensorType, TupleType, Type
 from graphcore.ir.errors import GraphError, GraphTypeError, GraphValueError
+from graphcore.ir.interrupts import is_interrupt
 from graphcore.ir.node import OPS, Attrs
 from graphcore.ir.op import RENAMED
 from graphcore.ir.provenance import Origin, basename, described_by, inheriting, thread_state
@@ -316,6 +317,8 @@ class Reading:
                 node = Node(op, operands, Attrs(given))
             # a type rule may fail in any way on operands that no program gives it
             except Exception as error:
+                if is_interrupt(error):
+                    raise
                 said = f"{op.said}, {where}, is refused: {type_name(error)}{error}"
                 raise Damaged(said) from None
         check(node.type is item_at(self.types, type, where), f"{where} is not {node.type}")

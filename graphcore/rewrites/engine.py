@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 from graphcore.ir import Graph, Node, Op
 from graphcore.ir.axes import AxisKind
 from graphcore.ir.errors import GraphError, GraphTypeError
+from graphcore.ir.interrupts import is_interrupt
 from graphcore.ir.provenance import basename, thread_state, user_line
 from graphcore.ir.remembered import MOST_RESULTS
 from graphcore.ir.trace import current_trace, rule_name, without_modules
@@ -170,6 +171,8 @@ class RuleSet:
             try:
                 new = rule(node)
             except Exception as error:
+                if is_interrupt(error):
+                    raise
                 where = f"in the rule {rule_name(rule)}, at {node.op.said} of {node.origin}"
                 error.add_note(f"{where}; rules build nodes by ops, as elementwise.exp(x)")
                 raise

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
+from functools import cache
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from graphcore.ir import Array
 
 LINE = 64
 """Buffers begin at multiples of so many bytes."""
@@ -49,3 +55,18 @@ def packed(needs: Sequence[Need]) -> tuple[list[int], int]:
         placed.sort()
         end = max(end, start + size)
     return starts, end
+
+
+def release(memory: Array, growing: list[int]) -> None:
+    """Free the memory that a kernel has got from realloc."""
+    words = memory[: (max(growing) + 1) * 8].view(np.int64)
+    for at in growing:
+        libc().free(int(words[at]))
+
+
+@cache
+def libc() -> Any:
+    """The C library of the process."""
+    found = ctypes.CDLL(None)
+    found.free.argtypes = [ctypes.c_void_p]
+    return found

@@ -29,12 +29,12 @@ from graphcore.ops.schedule import kernel
 
 from . import capsules, computes, machine, machine_code, single_kernel
 from .addressing import BYTES
-from .arena import LINE
+from .arena import LINE, libc
 from .builder import BITS
 from .c_entry_code import CALLED, EntryCode, Given, own_values
 from .c_layout import Layout
 from .elementary import compiled
-from .entrance import FULL, HEAD, Kernel, Report, libc
+from .entrance import FULL, HEAD, Kernel, Report
 from .entrance import code as code_of_entrance
 
 SLOTS = 16

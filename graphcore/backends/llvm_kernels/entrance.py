@@ -27,11 +27,12 @@ import numpy as np
 from graphcore.backends import printing, result_memory
 from graphcore.ir import Array
 from graphcore.ir.errors import GraphMemoryError
+from graphcore.ir.interrupts import is_interrupt
 from graphcore.ir.sizes import Size, evaluate
 from graphcore.ir.types import TensorType, show_dtype
 
 from . import capsules, machine
-from .arena import LINE, Need, packed
+from .arena import LINE, Need, packed, release
 
 Bind: TypeAlias = "Callable[[Sequence[Any]], tuple[list[Array], tuple[int, ...]]]"
 """From the arguments of a call to arrays of the declared dtypes and dims, and the unknown sizes."""
@@ -204,9 +205,9 @@ class CallableKernel:
             if words is None:  # before operands are copied: it may not fit into memory
                 words = self.workspace(shape, sizes)
             fitting = [fit(x, dtype) for x, dtype in zip(arrays, self.dtypes, strict=False)]
-        except GraphMemoryError:  # of making machine code
-            raise
         except (MemoryError, ValueError) as error:
+            if is_interrupt(error) or isinstance(error, GraphMemoryError):  # of making code
+                raise
             raise self.report([FULL], self.known(sizes)) from error
         return words, *fitting
 
@@ -304,8 +305,9 @@ class CallableKernel:
                     if words[0] == address:
                         words[0] = better
                 self.quick.pop(address, None)
-        except KeyboardInterrupt:  # the next call makes it
-            self.words[LEFT] = -1
+        except BaseException as error:
+            if is_interrupt(error):  # the next call makes it
+                self.words[LEFT] = -1
             raise
 
     def failed(self, words: Array) -> None:
@@ -365,6 +367,8 @@ class Hosted(CallableKernel):
                 shape = [evaluate(size, known) for type in kernel.params for size in type.shape]
                 words = self.workspace(shape, sizes)
         except (MemoryError, ValueError) as error:
+            if is_interrupt(error):
+                raise
             raise self.report([FULL], self.known(sizes)) from error
         wanted = words[self.places.shapes : self.places.unknowns].tolist()
         found = [size for x in arrays for size in x.shape]
@@ -377,21 +381,6 @@ def fit(x: Array, dtype: np.dtype[Any]) -> Array:
     if type(x) is np.ndarray and x.dtype is dtype and x.flags.num & FITTING == FITTING:
         return x
     return np.array(x, dtype, order="C")
-
-
-def release(memory: Array, growing: list[int]) -> None:
-    """Free the memory that a kernel has got from realloc."""
-    words = memory[: (max(growing) + 1) * 8].view(np.int64)
-    for at in growing:
-        libc().free(int(words[at]))
-
-
-@cache
-def libc() -> Any:
-    """The C library of the process."""
-    found = ctypes.CDLL(None)
-    found.free.argtypes = [ctypes.c_void_p]
-    return found
 
 
 # ---- the machine code of the entrance

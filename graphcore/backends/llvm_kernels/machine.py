@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, TypeVar, TypeVarTuple
 
 from graphcore.ir.errors import DefectError, GraphError, GraphMemoryError
+from graphcore.ir.interrupts import is_interrupt
 from graphcore.ir.locks import new_lock
 
 Given = TypeVarTuple("Given")
@@ -92,6 +93,8 @@ def making() -> Iterator[None]:
     except GraphError:
         raise
     except Exception as error:
+        if is_interrupt(error):
+            raise
         first, _, _ = str(error).partition("\n")
         raise DefectError(
             f"call: machine code could not be made: {type(error).__name__}: {first}\n"

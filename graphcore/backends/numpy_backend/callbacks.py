@@ -10,6 +10,7 @@ import numpy as np
 
 from graphcore.backends.argument_checks import RANK
 from graphcore.ir import Array
+from graphcore.ir.interrupts import is_interrupt
 from graphcore.ir.types import TensorType, show_tensor
 from graphcore.ops.outside import Function
 
@@ -50,6 +51,8 @@ class Caller:
         try:
             result = self.function(arrays)
         except Exception as error:
+            if is_interrupt(error):
+                raise
             reason = f"{name} raised {type(error).__name__}: {' '.join(str(error).split())[:500]}"
             cure = "look at the values that reach it, and at the error above"
             raise CallbackError(reason, cure, at) from error
@@ -77,6 +80,8 @@ class Caller:
                 value = value.transpose(*dims)  # a DataArray, whose dims have any order
             array = np.asarray(value)
         except Exception as error:
+            if is_interrupt(error):
+                raise
             raise CallbackError(
                 f"{said}, which is not an array", f"return {declared}", at
             ) from error

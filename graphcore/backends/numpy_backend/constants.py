@@ -13,6 +13,7 @@ import numpy as np
 from graphcore.analysis.cost import bytes_of, cost, elements
 from graphcore.ir import Graph, Literal, Node, Rule, Trait, TupleType, toposort, unwrap
 from graphcore.ir.graph import has_effect, may_raise_inside, unknowns_of
+from graphcore.ir.interrupts import is_interrupt
 from graphcore.ir.literal import Computed
 from graphcore.ir.transform import transform
 from graphcore.ops import leaf, tensor
@@ -71,7 +72,9 @@ def values_if_any(nodes: Sequence[Node]) -> dict[Node, Literal]:
     """The values of nodes that may refuse those of their operands; none if one does."""
     try:
         return values(nodes)
-    except (ArithmeticError, ValueError, TypeError, IndexError, np.linalg.LinAlgError):
+    except (ArithmeticError, ValueError, TypeError, IndexError, np.linalg.LinAlgError) as error:
+        if is_interrupt(error):
+            raise
         return {}
 
 

@@ -16,6 +16,7 @@ from graphcore.backends import result_memory
 from graphcore.backends.errors import DEFECTS, defect, in_step, outside, reword
 from graphcore.ir import Array, Graph, Node
 from graphcore.ir.errors import GraphError
+from graphcore.ir.interrupts import is_interrupt
 from graphcore.ir.provenance import described_by
 from graphcore.ir.sizes import evaluate
 from graphcore.schedule.regions import stands_for
@@ -101,6 +102,8 @@ class Function:
         try:
             results: list[Array] = workspace[1](workspace[2].run, arrays, sizes, workspace[0])
         except Exception as error:
+            if is_interrupt(error):
+                raise
             cause = error.__cause__ if isinstance(error, CallbackError) else None
             with described_by(self._trace):
                 raise self._explain(error, workspace.code) from (cause or error)
@@ -144,6 +147,8 @@ class Function:
                     new = partial(on_line, prod(shape), buffer.type.dtype)
                     memory[buffer.slot] = result_memory.with_all_memory(new)
                 except (MemoryError, ValueError) as error:
+                    if is_interrupt(error):
+                        raise
                     written = [node for node, place in self.places.items() if place == name]
                     with described_by(self._trace):
                         node = stands_for(written[0]) if written else None

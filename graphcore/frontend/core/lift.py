@@ -17,6 +17,7 @@ import numpy.typing as npt
 from graphcore.ir import BOOL, INT, DType, Expression, Graph, Literal, Node, Op, TensorType
 from graphcore.ir.dtypes import as_dtype, float_for, real_of
 from graphcore.ir.errors import DATES, GraphError, GraphTypeError, GraphValueError
+from graphcore.ir.interrupts import is_interrupt
 from graphcore.ir.node import NO_ATTRS, OPS, Attrs
 from graphcore.ir.provenance import calling_library, public_call
 from graphcore.ir.size_formulas import Formula
@@ -219,6 +220,8 @@ def as_array(value: Any, *operands: Base | Node) -> np.ndarray[Any, Any]:
     except GraphError:  # a tensor raises its own error
         raise
     except Exception as error:  # NumPy raises errors of many kinds
+        if is_interrupt(error):
+            raise
         cure = "give numbers, in rows of one length"
         reason = f"{brief(value)} is not an array: {error}"
         kind = GraphTypeError if isinstance(error, TypeError) else GraphValueError
@@ -251,6 +254,8 @@ def dtype_of(dtype: npt.DTypeLike, *operands: Base | Node) -> DType:
     try:
         return as_dtype(np.dtype(dtype))
     except Exception as error:  # NumPy raises errors of many kinds
+        if is_interrupt(error):
+            raise
         near = get_close_matches(dtype, DTYPES, 1) if isinstance(dtype, str) else []
         meant = f"did you mean {near[0]!r}? " if near else ""
         cure = f"{meant}use bool, integers, floats or complex of NumPy"

@@ -16,7 +16,7 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
-from graphcore.backends.llvm_kernels import entrance, machine
+from graphcore.backends.llvm_kernels import arena, entrance, machine
 from graphcore.ir.sizes import unknown
 from graphcore.ir.types import TensorType
 
@@ -287,7 +287,7 @@ def test_results_that_no_memory_could_hold_are_reported():
 
 def test_grown_memory_is_freed_with_its_workspace(monkeypatch):
     freed = []
-    monkeypatch.setattr(entrance, "libc", lambda: type("", (), {"free": freed.append}))
+    monkeypatch.setattr(arena, "libc", lambda: type("", (), {"free": freed.append}))
     params = (TensorType(F64, (N,)), TensorType(F64, ()))
     slots = (entrance.Scratch(N * 8), entrance.Growing(), entrance.Cell())
     made = program(ADD, params, params[:1], None, *slots)
