@@ -99,7 +99,7 @@ class Emitter:
         """Let the call fail where a matrix of a batch has no result, by the first of these."""
         if failed.size:
             there = valid(self, failed.shape, node.inputs[0].type)
-            which, _ = first_true(failed if there is None else failed & there)
+            which = first_true(failed if there is None else failed & there)
             site = self.site(node, reason, MatrixError)._replace(batch=failed.shape)
             self.note(node, which < failed.size, site, which)
 

@@ -163,10 +163,11 @@ class Failures:
             self.record = self.record.at[place].set(jnp.where(new, step, self.record[place]))
 
 
-def first_true(flags: Any) -> tuple[Any, Any]:
-    """The number of the first flag that holds, or of none the count; and the numbers of all."""
-    numbers = lax.iota(jnp.int64, flags.size)
-    return jnp.min(jnp.where(flags.reshape(-1), numbers, flags.size)), numbers
+def first_true(flags: Any) -> Any:
+    """The number of the first flag that holds, or of none the count."""
+    narrow = jnp.int32 if flags.size < 2**31 else jnp.int64
+    numbers = lax.iota(narrow, flags.size)
+    return jnp.min(jnp.where(flags.reshape(-1), numbers, flags.size))
 
 
 def first_outside(positions: Any, size: Any) -> tuple[Any, Any]:
@@ -175,9 +176,9 @@ def first_outside(positions: Any, size: Any) -> tuple[Any, Any]:
     wide = positions.astype(jnp.int64 if signed else jnp.uint64)
     size = jnp.asarray(size).astype(wide.dtype)
     wrong = (wide >= size) | (wide < -size) if signed else wide >= size
-    which, numbers = first_true(wrong)
-    at = jnp.sum(jnp.where(numbers == which, wide.reshape(-1).astype(jnp.int64), 0))
-    return which < wide.size, at
+    which = first_true(wrong)
+    at = positions.reshape(-1)[jnp.minimum(which, positions.size - 1)]
+    return which < positions.size, at.astype(jnp.int64)
 
 
 class Tracing(Emission, Protocol):
