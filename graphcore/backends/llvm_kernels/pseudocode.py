@@ -198,16 +198,18 @@ class Body:
             self.alone(step, order is not None and step in order.updates)
 
     def say_what_is_shared(self, step: Step, begin: int) -> None:
-        """Let the line of a step, which begin at one, say whether threads share it."""
+        """Let the lines of a step, which begin at one, say whether threads share its loops."""
         shares, lines = self.text.shares, self.text.lines
         always = [shares[x] for x in values_of(step) if x in shares]
         if always:
-            own = {walked(x) for x in values_of(step) if isinstance(x, Node)}
-            loops = not isinstance(step, Node)  # the lines before a routine may have loops
-            for at, (_, _, nodes, _) in enumerate(lines[begin:], begin):
-                if own.intersection(nodes[:1]) if nodes else loops:
-                    lines[at] = lines[at]._replace(said=SHARED[all(always)])
-                    return
+            alone = step.node if isinstance(step, Check) else step
+            for at, line in enumerate(lines[begin:], begin):
+                if isinstance(alone, Node):  # lines before it may have loops of their own
+                    says = line.nodes[:1] == (alone,)
+                else:
+                    says = line.is_result or not line.nodes
+                if says and line.indent == self.indent:
+                    lines[at] = line._replace(said=SHARED[all(always)])
 
     def check(self, node: Node) -> None:
         """The positions of a gather are checked."""
@@ -460,5 +462,5 @@ def looped(axes: str, lines: list[Line], indent: int) -> list[Line]:
         (line,) = lines
         joined = f"for {axes}: {line.text}"
         if len(joined) <= LONGEST_LINE:
-            return [Line(indent, joined, line.nodes)]
+            return [line._replace(indent=indent, text=joined)]
     return [Line(indent, f"for {axes}:"), *lines]

@@ -89,13 +89,14 @@ Rule: TypeAlias = "Callable[[Words, Node, At], Phrase]"
 class Line(NamedTuple):
     """A line of the text, its indentation, and the nodes whose lines of the user end it.
 
-    `said` stands behind these.
+    `said` stands behind these. A result is what is stored, and not a part with a line of its own.
     """
 
     indent: int
     text: str
     nodes: tuple[Node, ...] = ()
     said: str = ""
+    is_result: bool = False
 
 
 @dataclass
@@ -230,7 +231,8 @@ class Words:
         """The lines of `start` = root, after those of values that it reads twice."""
         blocks: list[list[Line]] = [[]]
         said, below = self.said(root, blocks, indent)
-        return [*blocks[0], Line(indent, f"{start} = {said}", tuple(nodes_of(root))), *below]
+        line = Line(indent, f"{start} = {said}", tuple(nodes_of(root)), is_result=True)
+        return [*blocks[0], line, *below]
 
     def said(self, x: Phrase, blocks: list[list[Line]], indent: int) -> tuple[str, list[Line]]:
         """The text of a phrase, and the lines that stand below it if it is a long reduction."""

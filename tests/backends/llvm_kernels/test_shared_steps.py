@@ -38,6 +38,13 @@ def test_lines_of_loops_that_are_shared_say_so() -> None:
     }
 
 
+def test_each_line_of_a_step_without_loops_around_says_so() -> None:
+    at = gc.tensor("at", {"pick": None}, dtype="int64")
+    f = gc.compile([V, at], [V.sum(), (V * V).sum(), gc.take(V, at, dim="col")], native=True)
+    assert [*said(f).values()] == [LONG] * 4
+    assert any(code.startswith("check at[pick]") for code in said(f))
+
+
 def test_known_sizes_decide() -> None:
     x = gc.tensor("x", {"row": 2000, "col": 1000})
     few = x[{"row": slice(0, 9)}]
