@@ -7,6 +7,7 @@ import pytest
 
 import graphcore as gc
 from graphcore.backends import llvm_kernels
+from tests.random_programs.parts import parts
 from tests.targets.comparing import Both, further
 from tests.targets.drawing import differing
 
@@ -14,14 +15,14 @@ pytestmark = pytest.mark.skipif(
     llvm_kernels.unavailable() is not None, reason=str(llvm_kernels.unavailable())
 )
 
-SLOWLY = [("programs", 1000, 400), ("graphs", 1, 400), ("loops", 1, 120)]
-
 
 @pytest.mark.parametrize(
     ("kind", "first", "count"),
     [
         *[("programs", 0, 12), ("graphs", 0, 8), ("loops", 0, 4)],
-        *[pytest.param(*one, marks=pytest.mark.slow) for one in SLOWLY],
+        *parts("programs", 1000, 400),
+        *parts("graphs", 1, 400),
+        *parts("loops", 1, 120),
     ],
 )
 def test_random_programs(kind: str, first: int, count: int) -> None:

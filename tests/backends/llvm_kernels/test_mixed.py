@@ -19,6 +19,7 @@ from graphcore.ir.op import Trait
 from graphcore.ops import leaf
 from graphcore.ops.schedule import kernel
 from graphcore.schedule.regions import is_repeated
+from tests.random_programs.parts import parts
 from tests.targets.comparing import Verdict, attempt
 from tests.targets.drawing import KINDS, whole
 
@@ -45,10 +46,9 @@ def on_the_host(share: Callable[[str], bool]) -> Iterator[None]:
     ("kind", "first", "count"),
     [
         *[("programs", 500, 8), ("graphs", 2, 6), ("loops", 2, 3)],
-        *[
-            pytest.param(*one, marks=pytest.mark.slow)
-            for one in (("programs", 2000, 300), ("graphs", 3, 300), ("loops", 3, 100))
-        ],
+        *parts("programs", 2000, 300),
+        *parts("graphs", 3, 300),
+        *parts("loops", 3, 100),
     ],
 )
 def test_random_programs(kind: str, first: int, count: int) -> None:

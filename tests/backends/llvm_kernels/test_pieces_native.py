@@ -15,6 +15,7 @@ from graphcore.backends.llvm_kernels import entrance
 from graphcore.backends.llvm_kernels.passes import pieces
 from graphcore.ops.schedule import kernel
 from tests.machine_code import kernels
+from tests.random_programs.parts import parts
 from tests.targets.comparing import Both, attempt
 from tests.targets.drawing import differing
 
@@ -35,10 +36,9 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     ("kind", "first", "count"),
     [
         *[("programs", 700, 4), ("graphs", 4, 3), ("loops", 4, 1)],
-        *[
-            pytest.param(*one, marks=pytest.mark.slow)
-            for one in (("programs", 3000, 300), ("graphs", 5, 300), ("loops", 5, 100))
-        ],
+        *parts("programs", 3000, 300),
+        *parts("graphs", 5, 300),
+        *parts("loops", 5, 100),
     ],
 )
 @pytest.mark.usefixtures("short")
