@@ -12,9 +12,9 @@ import graphcore as gc
 from tests.poison import poisoned
 from tests.random_programs.deriving import derived
 from tests.random_programs.drawing import Program, Skip
-from tests.random_programs.parts import parts
 from tests.random_programs.running import expected, results, tensors
 from tests.random_programs.shrinking import held, require
+from tests.shares import parts
 
 
 def check(given: Mapping[str, gc.Tensor], ys: list[gc.Tensor], values: Mapping[str, Any]) -> None:

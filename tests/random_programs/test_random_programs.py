@@ -13,6 +13,7 @@ from tests.random_programs import control, eager
 from tests.random_programs.running import Outcome, outcome, standalone
 from tests.random_programs.shrinking import require
 from tests.random_programs.statements import drawn
+from tests.shares import shared
 from tests.targets.drawing import KINDS
 
 EACH = 25
@@ -28,12 +29,11 @@ def test_programs(kind: str, count: int) -> None:
     check(kind, 0, count)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("kind", "first"),
-    [(kind, first) for kind, most in (("programs", 4100), ("graphs", 500), ("loops", 200))
-     for first in range(EACH, most, EACH)],
-)  # fmt: skip
+MORE = ("programs", 4100), ("graphs", 500), ("loops", 200)
+LATER = [(kind, first) for kind, most in MORE for first in range(EACH, most, EACH)]
+
+
+@pytest.mark.parametrize(("kind", "first"), shared(LATER, 3))
 def test_more_programs(kind: str, first: int) -> None:
     check(kind, first)
 

@@ -7,7 +7,7 @@ import pytest
 
 import graphcore as gc
 from graphcore.backends import llvm_kernels
-from tests.random_programs.parts import parts
+from tests.shares import parts
 from tests.targets.comparing import Both, further
 from tests.targets.drawing import differing
 

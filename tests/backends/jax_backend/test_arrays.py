@@ -13,10 +13,10 @@ from graphcore.ir import Node, TensorType
 from graphcore.ir.node import OPS
 from graphcore.ir.sizes import evaluate
 from graphcore.ops import leaf, meaning, outside, tensor
-from tests.backends.jax_backend.shares import shared
 from tests.backends.jax_backend.single_ops import Found, compute
 from tests.ir.test_axes import NODES, operands_of
 from tests.reference import close
+from tests.shares import shared
 
 slow = pytest.mark.slow
 

@@ -16,8 +16,8 @@ from graphcore.ops import leaf
 from graphcore.ops.elementwise import UFUNC
 from graphcore.ops.meaning import MEANING
 from tests.ops.tables import arity, of
+from tests.shares import shared
 
-from .shares import shared
 from .single_ops import compute
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")

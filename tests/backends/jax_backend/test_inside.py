@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import graphcore as gc
+from tests.shares import shared
 
 from .inside import Pair, agree, made, recurrence, root, same, system, trees
-from .shares import shared
 
 exactly = np.testing.assert_array_equal
 TWO = jnp.asarray([1.0, 2.0])

@@ -10,8 +10,7 @@ import pytest
 import graphcore as gc
 from tests.linalg.linalg_table import TABLE
 from tests.linalg.test_linalg import REAL_AND_COMPLEX, close, random_like
-
-from .shares import shared
+from tests.shares import shared
 
 
 def results(name: str, dtype: str) -> list[list[np.ndarray]]:
@@ -30,7 +29,7 @@ def results(name: str, dtype: str) -> list[list[np.ndarray]]:
     return [gc.compile(inputs, outputs, target=target)(*values) for target in ("numpy", "jax")]
 
 
-@pytest.mark.parametrize(("name", "dtype"), shared(REAL_AND_COMPLEX, 8))
+@pytest.mark.parametrize(("name", "dtype"), shared(REAL_AND_COMPLEX, 16))
 def test_values_and_derivatives(name: str, dtype: str) -> None:
     for wanted, found in zip(*results(name, dtype), strict=True):
         assert found.dtype == wanted.dtype

@@ -13,6 +13,7 @@ from graphcore.ops import leaf, linalg
 from graphcore.ops.meaning import MEANING
 from tests.backends.jax_backend.single_ops import Found, compute
 from tests.ops.test_meaning import ATTRS, EQUATIONS, FACTORS, operands
+from tests.shares import shared
 
 slow = pytest.mark.slow
 FACTORED = (*FACTORS, linalg.lu_solve)
@@ -89,7 +90,7 @@ def test_matrices_may_be_empty(op: Op) -> None:
             np.testing.assert_array_equal(y, of)
 
 
-BAD = [
+BAD = [  # the first is a usual test
     *((op, dtype, 0) for op in sorted(CHECKED, key=str) for dtype in ("float64", "complex128")),
     (linalg.solve_tridiagonal, "float64", 0),
     *((op, "float64", np.nan) for op in EQUATIONS),
@@ -100,10 +101,7 @@ BAD = [
 
 @pytest.mark.parametrize(
     ("op", "dtype", "bad"),
-    [
-        case if case == (linalg.cholesky, "float64", 0) else pytest.param(*case, marks=slow)
-        for case in BAD
-    ],
+    [BAD[0], *shared(BAD[1:], 3)],
     ids=str,
 )
 def test_a_matrix_without_a_result_has_nan_alone_or_fails(op: Op, dtype: str, bad: float) -> None:

@@ -13,8 +13,7 @@ from benchmarks.programs import FURTHER, NAMES, Program
 from tests import run_cases
 from tests.backends.jax_backend.random_programs import verdicts
 from tests.cases.test_seed_cases import CASES, EVERY
-
-from .shares import shared
+from tests.shares import shared
 
 NOT_AS_EXACT = {"isoneutral": 1e-4}
 """Where a tanh that is wrong in its last digit decides: 1 + tanh(x) near -1."""
@@ -33,7 +32,7 @@ def on_jax() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("on_jax")
-@pytest.mark.parametrize("name", shared(CASES, 8))
+@pytest.mark.parametrize("name", shared(CASES, 16))
 def test_cases(name: str) -> None:
     run_cases.check(CASES[name], EVERY)
 

@@ -15,8 +15,8 @@ from graphcore.ops import leaf, special
 from graphcore.ops.elementwise import UFUNC
 from graphcore.ops.meaning import MEANING
 from tests.ops.tables import arity
+from tests.shares import shared
 
-from .shares import shared
 from .single_ops import compute
 from .test_elementwise import node_of
 

@@ -19,7 +19,7 @@ from graphcore.ir.op import Trait
 from graphcore.ops import leaf
 from graphcore.ops.schedule import kernel
 from graphcore.schedule.regions import is_repeated
-from tests.random_programs.parts import parts
+from tests.shares import parts
 from tests.targets.comparing import Verdict, attempt
 from tests.targets.drawing import KINDS, whole
 

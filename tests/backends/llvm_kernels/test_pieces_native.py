@@ -15,7 +15,7 @@ from graphcore.backends.llvm_kernels import entrance
 from graphcore.backends.llvm_kernels.passes import pieces
 from graphcore.ops.schedule import kernel
 from tests.machine_code import kernels
-from tests.random_programs.parts import parts
+from tests.shares import parts
 from tests.targets.comparing import Both, attempt
 from tests.targets.drawing import differing
 
