@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import TypeAlias
 
@@ -129,16 +129,20 @@ def windows(cx: Emission, node: Node, x: Value) -> Value:
             seen = jnp.moveaxis(x, axis + k, 0).at[own].get(mode="promise_in_bounds")
             x = jnp.moveaxis(seen, (0, 1), (first + k, axis + k + 1))
         return x
-    parts = []
+    return lax.reshape(jnp.stack([*seen_at(x, node, sizes, counts)], first), shape)
+
+
+def seen_at(x: Value, node: Node, sizes: Ints, counts: Ints) -> Iterator[Value]:
+    """What all windows have at each of their places: a slice of `x`."""
+    attrs = node.attrs
     for place in product(*map(range, sizes)):
         starts, ends, steps = [0] * x.ndim, list(x.shape), [1] * x.ndim
         for axis, j, count, stride, dilation in zip(
-            axes, place, counts, attrs["strides"], attrs["dilations"], strict=True
+            attrs["axes"], place, counts, attrs["strides"], attrs["dilations"], strict=True
         ):
             starts[axis], steps[axis] = j * dilation, stride
             ends[axis] = j * dilation + (count - 1) * stride + 1
-        parts.append(lax.slice(x, starts, ends, steps))
-    return lax.reshape(jnp.stack(parts, first), shape)
+        yield lax.slice(x, starts, ends, steps)
 
 
 def places(size: int, count: int, stride: int, dilation: int) -> np.ndarray:

@@ -51,6 +51,7 @@ class Emitter:
     ) -> None:
         self.found, self.failures = sizes, failures
         self.constants, self.meshed, self.ordered = constants, meshed, ordered
+        self.known: dict[Node, Value] = {}
 
     # ---- sizes
 
@@ -107,13 +108,19 @@ class Emitter:
 
     def graph(self, graph: Graph, given: Sequence[Value]) -> list[Value]:
         """The outputs of a graph for the values of its params."""
-        known: dict[Node, Value] = dict(zip(graph.params, given, strict=True))
+        outer, self.known = self.known, dict(zip(graph.params, given, strict=True))
+        known = self.known
         for node in in_order(graph.nodes()):
             if node not in known:
                 known[node] = self.node(node, [known[x] for x in node.inputs])
                 if node.op is tensor.overwrite and (part := node.inputs[1]).inputs:
                     known[part] = self.written(node, known[node], known[part])
+        self.known = outer
         return [known[y] for y in graph.outputs]
+
+    def value(self, node: Node) -> Value:
+        """The value of a node of this graph that is computed by now."""
+        return self.known[node]
 
     def written(self, node: Node, whole: Value, part: Value) -> Value:
         """What an overwrite has written, read from there by all that comes after.

@@ -28,6 +28,9 @@ class Emission(Protocol):
     def sizes(self, shape: Sequence[Size]) -> tuple[int, ...]:
         """Several sizes, in numbers."""
 
+    def value(self, node: Node) -> Value:
+        """The value of a node of this graph that is computed by now."""
+
     def fail_where(self, node: Node, flag: Value, reason: str, number: Value = 0) -> None:
         """Let the call fail in a node where a flag holds; `number` goes to the error's words."""
 

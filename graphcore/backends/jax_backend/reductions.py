@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from jax import lax
 from graphcore.ir import Node, Op
 from graphcore.ops import tensor
 
-from . import floats
+from . import arrays, floats
 from .entries import TABLE, Emission, Entry, Value, entry
 
 
@@ -162,7 +163,38 @@ def contracted(
 @entry(tensor.einsum)
 def einsum(cx: Emission, node: Node, *xs: Value) -> Value:
     """A contraction as it is: XLA keeps each axis."""
+    for seen, weights in ((0, 1), (1, 0)) if len(xs) == 2 else ():
+        if is_stencil(cx, node, seen, weights):
+            return stencil(cx, node, seen, xs[weights])
     return contracted(node, xs, node.attrs["operands"], node.attrs["result"])
+
+
+def is_stencil(cx: Emission, node: Node, seen: int, weights: int) -> bool:
+    """Whether a contraction weighs windows by their places alone, of which there are few."""
+    windows, letters = node.inputs[seen], node.attrs["operands"]
+    if windows.op is not tensor.windows or node.type.dtype.kind not in "fc" or cx.meshed:
+        return False
+    first, wide = windows.attrs["axes"][0], len(windows.attrs["axes"])
+    placed = letters[seen][first : first + wide]
+    rest = [letter for letter in letters[seen] if letter not in placed]
+    same = sorted(letters[weights]) == sorted(placed) and rest == [*node.attrs["result"]]
+    sizes = cx.sizes(windows.attrs["sizes"])
+    return same and 0 not in cx.shape(windows.type) and math.prod(sizes) <= arrays.FEW_PLACES
+
+
+def stencil(cx: Emission, node: Node, seen: int, weights: Value) -> Value:
+    """The sum over the places of windows, in one loop: no windows are made."""
+    windows, letters = node.inputs[seen], node.attrs["operands"]
+    attrs, dtype = windows.attrs, node.type.dtype
+    first, wide = attrs["axes"][0], len(attrs["axes"])
+    placed, own = letters[seen][first : first + wide], letters[1 - seen]
+    weights = weights.transpose([own.index(letter) for letter in placed]).astype(dtype)
+    shape = cx.shape(windows.type)
+    counts = [shape[axis + wide] for axis in attrs["axes"]]
+    x = floats.KEPT(cx.value(windows.inputs[0])).astype(dtype)
+    parts = arrays.seen_at(x, windows, weights.shape, counts)
+    pairs = zip(weights.reshape(-1), parts, strict=True)
+    return sum((w * part for w, part in pairs), jnp.zeros((), dtype))
 
 
 @entry(tensor.matmul)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+import graphcore as gc
 from graphcore.backends.jax_backend.table import TABLE
 from graphcore.ir import Node, TensorType
 from graphcore.ir.node import OPS
@@ -179,3 +180,20 @@ def test_all_dtypes_and_sizes(name: str) -> None:
         for reason, flag in found.failures.items():
             assert not flag.any(), reason
     assert differences == {key for key in DIFFERENT if key[0] == name}
+
+
+def test_windows_are_weighed_and_parts_are_read_where_they_are_written() -> None:
+    """As on NumPy: few places by one loop, steps and gaps and axes in any order, and gradients."""
+    x = gc.tensor("x", {"row": None, "batch": 2, "col": 9})
+    kernel = gc.tensor("kernel", {"col": 3, "row": 2})
+    plain = gc.conv(x, kernel, ("row", "col"))
+    apart = gc.conv(x, kernel, ("row", "col"), stride=2, dilation=2)
+    part = x.isel(row=slice(1, -1)) * 2
+    whole = x.at[{"row": slice(1, -1)}].set(part)
+    outputs = [plain, apart, *gc.grad((apart**2).sum(), [x, kernel]), whole * 3, part + whole.sum()]
+    given = [np.random.default_rng(0).normal(size=size) for size in ((7, 2, 9), (3, 2))]
+    found, wanted = (
+        gc.compile([x, kernel], outputs, target=target)(*given) for target in ("jax", "numpy")
+    )
+    for ours, value in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(ours, value, rtol=1e-13, atol=1e-13)
