@@ -24,7 +24,7 @@ from graphcore.ops import tensor as t
 from . import dense, thin
 from .addressing import BYTES, Buffer, Index
 from .arithmetic import kind_of, literal, rule_of
-from .batches import each, in_ranges
+from .batches import each, each_shared, in_ranges
 from .builder import FALSE, TRUE, Builder, Value, integer
 from .entrance import Address
 from .folds import rounding
@@ -37,6 +37,12 @@ from .writer import Homes, Writer
 
 PRODUCTS_PER_VALUE = 16
 """How many products of numbers take as long as a simple value that is read and written."""
+PRODUCTS_OF_COMPLEX_PER_VALUE = 4
+"""How many products of complex numbers take as long as that."""
+CALL_OF_BLAS = 2**8
+"""How many simple values take as long as a call of BLAS."""
+MOST_PRODUCTS = 2**15
+"""The most products of numbers in a product of matrices for which OpenBLAS uses one thread."""
 
 
 @attributes(
@@ -246,7 +252,15 @@ def strides_of(shape: Shape) -> list[Size]:
 def work_of_product(w: Writer, node: Node) -> Value:
     """About how much a product of matrices computes, in simple values."""
     places = count((*node.type.shape, node.inputs[0].type.shape[-1]))
-    return w.b.op("sdiv", w.size(places), integer(PRODUCTS_PER_VALUE))
+    return w.size(places // PRODUCTS_PER_VALUE)
+
+
+def work_of_calls(w: Writer, node: Node) -> Value:
+    """About how much a batch of calls of BLAS computes, where it uses no threads of its own."""
+    *batch, rows, columns = node.type.shape
+    products = count((rows, columns, node.inputs[0].type.shape[-1]))
+    values = w.size((products // PRODUCTS_OF_COMPLEX_PER_VALUE + CALL_OF_BLAS) * count(batch))
+    return w.b.select(reaches(w.b, w.size(products), MOST_PRODUCTS + 1), integer(0), values)
 
 
 def some_rows_of_product(
@@ -396,7 +410,7 @@ def by_blas(w: Writer, node: Node, buffer: Buffer) -> None:
 
         w.b.branch(reaches(w.b, k, PRODUCTS_OF_BLAS + 1), in_blocks, at_once)
 
-    each(w, node.type.shape[:-2], one)
+    each_shared(w, node.type.shape[:-2], partial(work_of_calls, w, node), lambda: one)
 
 
 def more_than(size: Size, least: int) -> Size:

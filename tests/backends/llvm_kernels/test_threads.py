@@ -57,6 +57,8 @@ C = named("i", dtype="complex128")("c")
 AT = named("m", dtype="int64")("at")
 Q, K = named("h", "i", "d")("q"), named("h", "j", "d")("k")
 W, B = named("j")("w"), named("h", "i", "j")("b")
+CA = named("k", "h", "d", dtype="complex128")("ca")
+CB = named("k", "d", "m", dtype="complex128")("cb")
 A = gc.tensor("a", {"i": None, "p": 5, "q": 5})
 R = gc.tensor("r", {"i": None, "p": 5, "k": None})
 FEW = gc.tensor("few", {"i": None, "c": 3}, dtype="float32")
@@ -154,6 +156,7 @@ PROGRAMS: dict[str, tuple[list[gc.Tensor], Any]] = {
     "few columns": ([FEW], [FEW.sum("i"), FEW.mean(), FEW + 1]),
     "complex": ([C], [C.sum(), gc.exp(C)]),
     "product": ([X, Y], gc.dot(X, Y, dim="j")),
+    "complex products": ([CA, CB], [gc.dot(CA, CB, dim="d"), gc.dot(CA, CA, dim=("h", "d"))]),
     "slopes": ([X, Y], gc.grad((gc.tanh(gc.dot(X, Y, dim="j")) ** 2).sum(), [X, Y])),
     "turned products": (
         [X, B],
