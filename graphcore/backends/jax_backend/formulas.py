@@ -52,14 +52,14 @@ def logit(x: Value) -> Value:
 
 
 def sigmoid_slope(x: Value, y: Value) -> Value:
-    """y (1 - y), and y^2 e^-x where 1 - y has lost digits"""
-    return jnp.where(x > 7, y * y * jnp.exp(-x), y * (1 - y))
+    """y (1 - y), and y^2 e^-x where 1 - y loses digits: both are computed at all places"""
+    return jnp.where(x > 1, y * y * jnp.exp(-x), y * (1 - y))
 
 
 def tanh_slope(x: Value, y: Value) -> Value:
-    """1 - y^2, and (1 + |y|)^2 e^(-2|x|) where 1 - |y| has lost digits"""
+    """1 - y^2, and (1 + |y|)^2 e^(-2|x|) where 1 - |y| loses digits"""
     far = jnp.square(1 + jnp.abs(y)) * jnp.exp(-2 * jnp.abs(x))
-    return jnp.where(jnp.abs(x) > 4, far, (1 - y) * (1 + y))
+    return jnp.where(jnp.abs(x) > 0.5, far, (1 - y) * (1 + y))
 
 
 # ---- products with logarithms

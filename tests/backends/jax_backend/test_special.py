@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.special
 
+import graphcore as gc
 from graphcore.backends.jax_backend.host import HOST
 from graphcore.ir import Literal, Op
 from graphcore.ops import leaf, special
@@ -314,6 +315,17 @@ ORDERS: dict[Op, list[tuple[int, ...]]] = {
     special.betainc_by: [(1, 0), (1, 1)],
     special.digamma_step: [(0,), (1,)],
 }
+
+
+def test_slopes_keep_their_digits() -> None:
+    """Also where the function is near 1, so that the difference from there has lost digits."""
+    x = gc.tensor("x", {"a": None})
+    outputs = [gc.grad(gc.tanh(x).sum(), x), gc.grad(gc.special.sigmoid(x).sum(), x)]
+    given = np.linspace(-12, 12, 1801)
+    wide = given.astype(np.longdouble)
+    wanted = np.cosh(wide) ** -2, np.cosh(wide / 2) ** -2 / 4
+    for found, exact in zip(gc.compile([x], outputs, target="jax")(given), wanted, strict=True):
+        np.testing.assert_allclose(found, exact, rtol=5 * np.finfo(float).eps)
 
 
 @pytest.mark.slow
