@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from graphcore.ir.structures import leaves, levels
 from .argument_checks import brief, refusal
 from .arguments import enter
 from .boundary import Boundary
+from .python_code import python_code
 from .target import Program
 
 USUAL = 0x501
@@ -42,12 +44,12 @@ class GivenResults:
 
     def fill(self, out: Any, args: Sequence[Any]) -> list[Array]:
         """The arrays in `out`, which hold the results for these arguments now."""
-        found: dict[int, Any] = {}
-        enter(self._form, out, "out", found, self._refuse_form)
-        given = [found[number] for number in range(len(found))]
+        given = [out] if self._form == 0 else self._parts(out)
         arrays, sizes = self._boundary.bind(args)
-        shapes = self._shapes(sizes)
-        row_major = self._are_usual(given, shapes)
+        last, shapes = self._last
+        if last != sizes:
+            shapes = self._shapes(sizes)
+        row_major = self._are_usual(given, shapes) and are_alone(given)
         if not row_major:
             given = [self._checked(number, x) for number, x in enumerate(given)]
             for number, shape in enumerate(shapes):
@@ -55,8 +57,7 @@ class GivenResults:
                     self._require_shape(number, given[number], shape)
             self._require_apart(given)
             row_major = all(map(is_row_major, given))
-        apart = row_major and not any(np.may_share_memory(x, y) for x in given for y in arrays)
-        if self._write is not None and apart:
+        if self._write is not None and row_major and are_apart(given, arrays):
             self._write(*sizes, *arrays, *given)
             return given
         made = self._make(*args)
@@ -66,27 +67,37 @@ class GivenResults:
             x[...] = result
         return given
 
+    def _parts(self, out: Any) -> list[Any]:
+        """The arrays in a structure, in the order of the results."""
+        found: dict[int, Any] = {}
+        enter(self._form, out, "out", found, self._refuse_form)
+        return [found[number] for number in range(len(found))]
+
     def _shapes(self, sizes: tuple[int, ...]) -> list[tuple[int, ...] | None]:
         """The shapes of the results, by the unknown sizes; None for those found in the call."""
-        before, shapes = self._last
-        if before != sizes:
-            known, shapes = dict(zip(self._boundary.unknowns, sizes, strict=True)), []
-            for type in [y.type for y in self._outputs]:
-                is_known = type.unknowns <= known.keys()
-                shape = tuple([evaluate(n, known) for n in type.shape]) if is_known else None
-                shapes.append(shape)
-            self._last = sizes, shapes
+        known, shapes = dict(zip(self._boundary.unknowns, sizes, strict=True)), []
+        for type in [y.type for y in self._outputs]:
+            is_known = type.unknowns <= known.keys()
+            shapes.append(tuple([evaluate(n, known) for n in type.shape]) if is_known else None)
+        self._last = sizes, shapes
         return shapes
 
-    def _are_usual(self, given: Sequence[Any], shapes: Sequence[Any]) -> bool:
-        """Whether these are row-major arrays of their own for all results: seen at little cost."""
-        for number, (x, dtype, shape) in enumerate(zip(given, self._dtypes, shapes, strict=True)):
-            usual = type(x) is np.ndarray and x.dtype is dtype and x.shape == shape
-            if not usual or x.flags.num & USUAL != USUAL:
-                return False
-            if number and any(np.may_share_memory(x, y) for y in given[:number]):
-                return False
-        return True
+    @cached_property
+    def _are_usual(self) -> Callable[[Sequence[Any], Sequence[Any]], bool]:
+        """Whether arrays are row-major ones of these shapes, for all results: at little cost."""
+        numbers = range(len(self._dtypes))
+        scope: dict[str, Any] = {"ndarray": np.ndarray}
+        other = " or ".join(
+            f"type(y{i}) is not ndarray or y{i}.dtype is not d{i} or y{i}.shape != s{i}"
+            f" or y{i}.flags.num & {USUAL} != {USUAL}"
+            for i in numbers
+        )
+        given, shapes = [", ".join(f"{x}{i}" for i in numbers) for x in "ys"]
+        lines = f"[{given}] = given", f"[{shapes}] = shapes", f"return not ({other or False})"
+        scope |= {f"d{i}": dtype for i, dtype in enumerate(self._dtypes)}
+        exec(python_code("\n    ".join(["def are_usual(given, shapes):", *lines])).code, scope)
+        made: Callable[[Sequence[Any], Sequence[Any]], bool] = scope["are_usual"]
+        return made
 
     def _checked(self, number: int, x: Any) -> Array:
         """An array that may be written into, of the dtype of its result."""
@@ -134,6 +145,22 @@ class GivenResults:
     ) -> GraphError:
         result = self._outputs[number]
         return refusal(reason, describe_operand(result).lstrip(), cure=cure, kind=kind)
+
+
+def are_apart(some: Sequence[Array], others: Sequence[Array]) -> bool:
+    """Whether the memory of no array reaches into that of one of the others."""
+    for x in some:
+        for y in others:
+            if np.may_share_memory(x, y):
+                return False
+    return True
+
+
+def are_alone(given: Sequence[Array]) -> bool:
+    """Whether the memory of no array reaches into that of another one."""
+    if len(given) == 1:
+        return True
+    return all(are_apart(given[:n], given[n : n + 1]) for n in range(1, len(given)))
 
 
 def is_row_major(x: Array) -> bool:
