@@ -67,6 +67,22 @@ class Places(NamedTuple):
         )
         return function(x, self.at, updates, numbers, mode=mode)
 
+    def read_one(self, x: Value) -> Value:
+        """The values of `x` at a single position: a slice, of which XLA reads no more."""
+        sizes = [1 if axis in self.picked else size for axis, size in enumerate(x.shape)]
+        part = lax.dynamic_slice(x, self.starts(x), sizes, allow_negative_indices=False)
+        return lax.squeeze(part, self.picked)
+
+    def write_one(self, x: Value, updates: Value) -> Value:
+        """`x` with `updates` at a single position, in place."""
+        part = lax.expand_dims(updates, self.picked)
+        return lax.dynamic_update_slice(x, part, self.starts(x), allow_negative_indices=False)
+
+    def starts(self, x: Value) -> list[Value]:
+        """Where a single position begins along each axis."""
+        known = {axis: self.at[number] for number, axis in enumerate(self.picked)}
+        return [known.get(axis, jnp.zeros((), jnp.int64)) for axis in range(x.ndim)]
+
     def of_indexed(self) -> Places:
         """The same in an array that has the indexed axes alone."""
         order = sorted((*self.picked, *self.walked))
@@ -120,7 +136,7 @@ def gather(cx: Emission, node: Node, x: Value, *indices: Value) -> Value:
     at, shape = places(cx, node, x.shape, indices), cx.shape(node.type)
     if not x.size or 0 in shape:
         return jnp.zeros(shape, x.dtype)
-    return at.gather(x)
+    return at.gather(x) if at.rank or cx.meshed else at.read_one(x)
 
 
 Change = Callable[[Places, Value, Value], Value]
@@ -194,12 +210,19 @@ def put_distinct(at: Places, x: Value, updates: Value) -> Value:
     return at.scatter(lax.scatter, x, updates)
 
 
+def put_one(at: Places, x: Value, updates: Value) -> Value:
+    """There is one place."""
+    return at.write_one(x, updates)
+
+
 @entry(tensor.put)
 def put(cx: Emission, node: Node, *operands: Value) -> Value:
     """Updates in place of what is there."""
     positions = node.inputs[2:]
     single = math.prod(cx.shape(positions[0].type)) <= 1
     change = put_distinct if single or are_distinct(positions) else put_last
+    if not cx.meshed and all(at.type.ndim == 0 for at in positions):
+        change = put_one
     return receiving(change)(cx, node, *operands)
 
 

@@ -154,10 +154,27 @@ def contracted(
     dtype = node.type.dtype
     within = np.dtype(np.int32) if dtype.kind == "b" else dtype
     terms: list[Any] = []
-    for x, own in zip(xs, letters, strict=True):
+    for x, own in in_memory_order([*zip(xs, letters, strict=True)], result):
         terms += [x.astype(within), list(own)]
     found = jnp.einsum(*terms, list(result), precision=lax.Precision.HIGHEST)
     return found != 0 if dtype.kind == "b" else found
+
+
+Term = tuple[Value, Letters]
+
+
+def in_memory_order(terms: Sequence[Term], result: Letters) -> Sequence[Term]:
+    """A matrix before its vector, or after it where its summed axes are the first ones.
+
+    XLA wants the summed axes of the first factor last, and of the second one first; it transposes
+    the matrix otherwise.
+    """
+    for vector, matrix in (terms, terms[::-1]) if len(terms) == 2 else ():
+        own, other = matrix[1], vector[1]
+        each = [letter for letter in own if letter not in other or letter not in result]
+        if set(other) < set(own) and each:
+            return (vector, matrix) if each[0] in other else (matrix, vector)
+    return terms
 
 
 @entry(tensor.einsum)
