@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from graphcore.ir import Graph, Node, Op, Trait, unwrap
+from graphcore.ir import Graph, Node, Op, Size, Trait, unwrap
 from graphcore.ir.axes import values
 from graphcore.ops import autodiff, elementwise, leaf, tensor
 
@@ -155,6 +155,15 @@ def are_distinct(indices: Sequence[Node]) -> bool:
     return not left or any(
         index.op is tensor.argsort and left == {index.attrs["axis"]} for index in indices
     )
+
+
+def is_inside(index: Node, size: Size) -> bool:
+    """Whether positions are 0 to size - 1 by how they are computed, where the size is not 0."""
+    source = unwrap(index, tensor.expand)
+    if source.op is elementwise.remainder:
+        divisor = unwrap(source.inputs[1], tensor.expand)
+        return divisor.op is leaf.extent and divisor.attrs["size"] is size
+    return source.op is leaf.iota and source.attrs["size"] is size
 
 
 def counts_along(index: Node) -> int | None:

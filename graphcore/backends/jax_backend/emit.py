@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from graphcore.analysis.values import is_inside
 from graphcore.backends.errors import indexed_tensor
 from graphcore.ir import Graph, Node, Size, TensorType
 from graphcore.ir.errors import DefectError
@@ -86,8 +87,10 @@ class Emitter:
     def fail_outside(self, node: Node, axis: int, positions: Value, size: Value) -> None:
         """Let the call fail where a position lies outside of an axis."""
         axes = node.attrs["axes"]
-        type = node.inputs[axes.index(axis) - len(axes)].type
-        count = self.found.count(indexed_tensor(node).type.shape[axis])
+        index, of = node.inputs[axes.index(axis) - len(axes)], indexed_tensor(node).type.shape[axis]
+        if is_inside(index, of) and self.size(of) and not self.found.is_padded(of):
+            return
+        type, count = index.type, self.found.count(of)
         there = valid(self, positions.shape, type)
         if there is not None:
             positions = jnp.where(there, positions, jnp.zeros_like(positions))

@@ -142,14 +142,15 @@ class Failures:
     def note(self, flag: Any, site: Site, first: Any = 0, second: Any = 0) -> None:
         """Let a site have failed where a flag holds, unless another one has before."""
         self.sites.append(site)
-        numbers = [jnp.asarray(x).astype(jnp.int64) for x in (len(self.sites), first, second)]
-        new = jnp.concatenate([jnp.stack(numbers), self.record[REST:]])
+        new = self.record
+        for place, number in ((SITE, len(self.sites)), (FIRST, first), (SECOND, second)):
+            new = with_number(new, place, number)
         self.record = jnp.where(flag & ~self.failed, new, self.record)
 
     def needs(self, name: str, count: Any) -> None:
         """Note a count: the greatest of those that one size has had says what room it needs."""
         place = self._counts + self.counted.index(name)
-        self.record = self.record.at[place].max(count)
+        self.record = with_number(self.record, place, jnp.maximum(self.record[place], count))
 
     def count(self, record: Sequence[int], name: str) -> int:
         """The greatest count of a size, by a record."""
@@ -160,7 +161,13 @@ class Failures:
         if self.record is not before:
             new = (before[SITE] == 0) & self.failed
             place = REST + len(self.loops) - 1
-            self.record = self.record.at[place].set(jnp.where(new, step, self.record[place]))
+            self.record = jnp.where(new, with_number(self.record, place, step), self.record)
+
+
+def with_number(record: Any, place: int, number: Any) -> Any:
+    """A record with a number at a place: a choice, which XLA joins with those before and after."""
+    there = lax.iota(jnp.int64, record.size) == place
+    return jnp.where(there, jnp.asarray(number).astype(jnp.int64), record)
 
 
 def first_true(flags: Any) -> Any:
