@@ -18,6 +18,8 @@ Rule: TypeAlias = Callable[..., Value]
 
 FALL = 42.0
 """An integral ends where the integrand has fallen by the factor e^-42, 6e-19."""
+LEAST = float(np.finfo(np.float64).tiny)
+"""The smallest argument: XLA takes smaller ones for 0."""
 MOST = 4000
 """Places of the longest integral, of the smallest numbers."""
 
@@ -28,18 +30,25 @@ def second_kind(v: Value, x: Value, scaled: bool) -> Value:
     The logarithm of e^(v t - x cosh t) is concave; t runs around its maximum as far as it counts.
     """
     v = jnp.minimum(jnp.abs(v), 1e300)
-    x = jnp.clip(x, 1e-300, 1e300)
+    x = jnp.clip(x, LEAST, 1e300)
     ratio, size = v / x, hypot(x, v)
     top = jnp.where(ratio < 1e100, jnp.arcsinh(ratio), jnp.log(2 * v) - jnp.log(x))
+    rising, falling = (size + v) / 2, x / (size + v) * x / 2  # factors of e^t and e^-t
 
     def fall(t: Value) -> Value:
-        half = jnp.sinh(t / 2)
-        return 2 * size * half * half + v * (jnp.sinh(t) - t)
+        half, root = jnp.sinh(t / 2), jnp.exp(t / 2)
+        near = 2 * size * half * half + v * (jnp.sinh(t) - t)
+        far = rising * root * root + falling / root / root - size - v * t
+        return jnp.where(jnp.abs(t) < 1, near, far)
 
     def nearer(_: Value, t: Value) -> Value:
-        return t - (fall(t) - FALL) / (size * jnp.sinh(t) + v * (jnp.cosh(t) - 1))
+        root = jnp.exp(t / 2)
+        near = size * jnp.sinh(t) + v * (jnp.cosh(t) - 1)
+        far = rising * root * root - falling / root / root - v
+        return t - (fall(t) - FALL) / jnp.where(t < 1, near, far)
 
-    last = lax.fori_loop(0, 30, nearer, 2 * jnp.arcsinh(jnp.sqrt(FALL / 2 / size)))
+    start = 2 * jnp.arcsinh(math.sqrt(FALL / 2) / jnp.sqrt(size))
+    last = lax.fori_loop(0, 30, nearer, start)
     width = 1 / jnp.sqrt(size)
     first = -jnp.minimum(top, 10 * width + FALL / jnp.maximum(v, 1e-3))
     step = jnp.minimum(0.2, 0.4 * width)
@@ -90,7 +99,7 @@ def by_series(v: Value, x: Value) -> tuple[Value, Value]:
         return term, total + term
 
     total = lax.fori_loop(1, TERMS, add, (jnp.ones_like(x), jnp.ones_like(x)))[1]
-    return total, v * jnp.log(x / 2) - gammas.gammaln(v + 1)
+    return total, v * (jnp.log(x) - math.log(2)) - gammas.gammaln(v + 1)
 
 
 def by_integral(v: Value, x: Value) -> tuple[Value, Value]:
@@ -123,7 +132,7 @@ def by_integral(v: Value, x: Value) -> tuple[Value, Value]:
 
 def first_kind(v: Value, x: Value, scaled: bool) -> Value:
     """For `v` from 0 on and `x` above 0."""
-    v, x = jnp.minimum(v, 1e100), jnp.clip(x, 1e-300, 1e300)
+    v, x = jnp.minimum(v, 1e100), jnp.clip(x, LEAST, 1e300)
     near = x < 25
     total, log = by_series(v, jnp.minimum(x, 25))
     integral, height = by_integral(v, jnp.maximum(x, 25))

@@ -52,6 +52,7 @@ POSITIVE = mixed(logs(1e-6, 1e3), even(0, 5))
 REAL = mixed(even(-5, 5), even(-50, 50), logs(1e-8, 1e3))
 PROBABILITY = mixed(even(0, 1), logs(1e-12, 1), lambda count: 1 - logs(1e-9, 1)(count))
 ORDER, PLACE = even(0, 30), mixed(even(0, 50), logs(1e-2, 300))
+FEW_ORDERS, TINY = mixed(logs(1e-6, 1), even(0, 1)), logs(1e-300, 1e-5)
 SHAPE = logs(0.05, 200)
 DOMAINS: dict[Op, list[Draw]] = {
     special.logit: [PROBABILITY],
@@ -245,7 +246,7 @@ ACCEPTED: dict[Op, Callable[..., np.ndarray]] = {
     # SciPy gives nan, 0 or infinity to numbers that it takes for too large.
     **dict.fromkeys(
         (special.kv, special.kve, special.iv, special.ive),
-        # Powers of small arguments overflow here; of whole orders SciPy's are 0.
+        # Of small arguments and whole orders SciPy's are 0.
         lambda v, x: ~((np.abs(v) < 80) & (np.abs(x) < 700) & (np.abs(x) > 1e-290)),
     ),
     # Whole orders alone are meant, and distances from the next one are lost.
@@ -326,6 +327,18 @@ def test_slopes_keep_their_digits() -> None:
     wanted = np.cosh(wide) ** -2, np.cosh(wide / 2) ** -2 / 4
     for found, exact in zip(gc.compile([x], outputs, target="jax")(given), wanted, strict=True):
         np.testing.assert_allclose(found, exact, rtol=5 * np.finfo(float).eps)
+
+
+def test_bessel_functions_of_small_orders_and_arguments() -> None:
+    """Where their logarithm runs over hundreds, and large powers cancel."""
+    v, x = gc.tensor("v", {"a": None}), gc.tensor("x", {"a": None})
+    f = gc.compile([v, x], [gc.special.kv(v, x), gc.special.iv(v, x)], target="jax")
+    order, place = FEW_ORDERS(COUNT), TINY(COUNT)
+    second, first = f(order, place)
+    np.testing.assert_allclose(second, scipy.special.kv(order, place), rtol=1e-12)
+    half = place.astype(np.longdouble) / 2  # SciPy's iv is 0 below 1e-200
+    series = half**order * (1 + half**2 / (order + 1))
+    np.testing.assert_allclose(first, series / scipy.special.gamma(order + 1), rtol=1e-12)
 
 
 @pytest.mark.slow
