@@ -182,10 +182,6 @@ def pseudo_huber_by_r(delta: Value, r: Value) -> Value:
 # ---- JAX's, but at 0
 
 
-def owens_t(h: Value, a: Value) -> Value:
-    return jnp.where(h == 0, jnp.arctan(a) / (2 * np.pi), jaxs.owens_t(h, a))
-
-
 def digamma(x: Value) -> Value:
     return jnp.where(x == 0, -jnp.copysign(jnp.full_like(x, np.inf), x), jaxs.digamma(x))
 
@@ -212,7 +208,6 @@ FUNCTIONS: dict[str, Rule] = {
     "pseudo_huber": pseudo_huber,
     "pseudo_huber_by_delta": pseudo_huber_by_delta,
     "pseudo_huber_by_r": pseudo_huber_by_r,
-    "owens_t": owens_t,
     "digamma": digamma,
 }
 """Functions by name."""
