@@ -349,6 +349,8 @@ def test_owens_t_far_away() -> None:
         f(far, np.full(100, -1e-9)), -5e-10 / np.pi * np.exp(-far * far / 2), rtol=1e-12
     )
     np.testing.assert_allclose(f(far, np.full(100, np.inf)), below / 2, rtol=1e-12)
+    between = np.full(100, 0.5)
+    np.testing.assert_allclose(f(far, between), scipy.special.owens_t(far, between), rtol=1e-12)
 
 
 @pytest.mark.slow
