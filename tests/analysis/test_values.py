@@ -9,6 +9,7 @@ from graphcore.analysis.values import (
     bound_of,
     is_finite,
     is_infinite,
+    is_inside,
     is_normal,
     is_one,
     is_part,
@@ -19,6 +20,7 @@ from graphcore.analysis.values import (
 from graphcore.ir.dtypes import BOOL, FLOAT, INT
 from graphcore.ir.literal import Literal
 from graphcore.ir.node import Node
+from graphcore.ir.sizes import Size, unknown
 from graphcore.ops import elementwise, leaf, tensor
 from graphcore.rewrites.plain import full
 
@@ -87,3 +89,17 @@ def test_powers_from_0_to_1() -> None:
     turned = elementwise.cast(X, dtype=np.dtype(np.complex128))
     for x in (X, exp(X), exp(negative(X)), exp(absolute(X)), exp(negative(turned))):
         assert not is_part(x)
+
+
+def test_positions_are_inside_by_how_they_are_computed() -> None:
+    """A rest from the size of an axis, and its places; not those of another size."""
+    own, other, at = unknown("own"), unknown("other"), value("at", 3, dtype=INT)
+
+    def rest(size: Size) -> Node:
+        number = leaf.extent(size=size, dtype=INT, dims=None)
+        return elementwise.remainder(at, tensor.expand(number, axes=(0,), sizes=(3,)))
+
+    assert is_inside(rest(own), own)
+    assert is_inside(leaf.iota(size=own, dtype=INT, dims=None), own)
+    assert not is_inside(rest(other), own)
+    assert not is_inside(at, own)
