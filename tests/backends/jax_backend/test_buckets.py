@@ -69,6 +69,16 @@ def test_ops_along_padded_axes() -> None:
     check(programs(), [(5, 3), (8, 4), (7, 3), (4, 1)])
 
 
+def test_padding_refuses_no_power() -> None:
+    """Zeros beyond the last element would be negative exponents here."""
+    f = gc.compile([k], [2 ** (k - 1), k ** gc.flip(k - 1, "i")], target="jax", sizes="buckets")
+    given = np.array([1, 2, 3, 1, 2])
+    for found, wanted in zip(f(given), (2 ** (given - 1), given ** (given - 1)[::-1]), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+    with pytest.raises(gc.GraphError, match="negative integer powers"):
+        f(np.array([1, 2, 3, 0, 2]))
+
+
 def test_what_pads_no_axis_is_refused() -> None:
     y = gc.fft.rfft(x, dim="n")
     with pytest.raises(gc.GraphError) as refused:
