@@ -81,7 +81,7 @@ class Places(NamedTuple):
     def starts(self, x: Value) -> list[Value]:
         """Where a single position begins along each axis."""
         known = {axis: self.at[number] for number, axis in enumerate(self.picked)}
-        return [known.get(axis, jnp.zeros((), jnp.int64)) for axis in range(x.ndim)]
+        return [known.get(axis, jnp.zeros((), self.at.dtype)) for axis in range(x.ndim)]
 
     def of_indexed(self) -> Places:
         """The same in an array that has the indexed axes alone."""
@@ -124,10 +124,11 @@ def places(cx: Emission, node: Node, sizes: Sequence[int], indices: Sequence[Val
 def inside(at: Value, size: int) -> Value:
     """Positions counted from the start, as if the axis went on with its first and last place."""
     last = max(size - 1, 0)
+    narrow = jnp.int32 if size < 2**31 else jnp.int64
     if at.dtype.kind == "u":  # huge ones have no sign to lose
-        return jnp.minimum(at.astype(jnp.uint64), np.uint64(last)).astype(jnp.int64)
+        return jnp.minimum(at.astype(jnp.uint64), np.uint64(last)).astype(narrow)
     at = at.astype(jnp.int64)
-    return jnp.clip(jnp.where(at < 0, at + size, at), 0, last)
+    return jnp.clip(jnp.where(at < 0, at + size, at), 0, last).astype(narrow)
 
 
 @entry(tensor.gather)
@@ -200,7 +201,7 @@ def put_last(at: Places, x: Value, updates: Value) -> Value:
     none = jnp.full([x.shape[axis] for axis in sorted((*at.picked, *at.walked))], -1, jnp.int64)
     latest = own.scatter(lax.scatter_max, none, numbers)
     wins = own.gather(latest) == numbers
-    beyond = np.array([x.shape[axis] for axis in at.picked])
+    beyond = np.array([x.shape[axis] for axis in at.picked], at.at.dtype)
     kept = at._replace(at=jnp.where(wins[..., None], at.at, beyond))
     return kept.scatter(lax.scatter, x, updates, DROP)
 
