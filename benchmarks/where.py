@@ -14,7 +14,7 @@ from benchmarks.measure import seconds
 from graphcore.backends.numpy_backend.running_code import Running
 from graphcore.backends.numpy_backend.scalars import is_spelled
 from graphcore.backends.numpy_backend.source import Code
-from graphcore.compiled import Compiled
+from graphcore.compile.compiled import Compiled
 
 LEAST = 0.3
 """For how many seconds a function is called, at least three times; the fastest call counts."""

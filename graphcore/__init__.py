@@ -13,10 +13,16 @@ derivative. `compile` makes a function of arrays that computes it. help(gc.sum) 
 from typing import TYPE_CHECKING
 
 from .backends.mesh import Mesh as Mesh
-from .blocks import over_blocks as over_blocks
-from .compiled import Compiled as Compiled
-from .compiled import compile as compile
-from .evaluation import evaluate as evaluate
+from .compile.blocks import over_blocks as over_blocks
+from .compile.compiled import Compiled as Compiled
+from .compile.compiled import compile as compile
+from .compile.evaluation import evaluate as evaluate
+from .compile.functions import Function as Function
+from .compile.functions import function as function
+from .compile.gradients import check_grads as check_grads
+from .compile.processes import join_processes as join_processes
+from .compile.saving import load as load
+from .compile.saving import save as save
 from .frontend import fft as fft
 from .frontend import linalg as linalg
 from .frontend import nn as nn
@@ -76,18 +82,12 @@ from .frontend.window.differences import *
 from .frontend.window.padding import *
 from .frontend.window.rolling import *
 from .frontend.window.windows import *
-from .functions import Function as Function
-from .functions import function as function
-from .gradients import check_grads as check_grads
 from .inspection import debug_print as debug_print
 from .ir.errors import GraphError as GraphError
 from .ir.errors import GraphIndexError as GraphIndexError
 from .ir.errors import GraphTypeError as GraphTypeError
 from .ir.errors import GraphValueError as GraphValueError
 from .ir.errors import GraphWarning as GraphWarning
-from .processes import join_processes as join_processes
-from .saving import load as load
-from .saving import save as save
 
 __version__: str
 """The version that is installed, as pyproject.toml has it."""

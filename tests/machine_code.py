@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 
-from graphcore import compiled
 from graphcore.backends import llvm_kernels, targets
 from graphcore.backends.llvm_kernels.machine import Stages
 from graphcore.backends.target import Target
-from graphcore.compiled import Compiled
+from graphcore.compile import compiled
+from graphcore.compile.compiled import Compiled
 from graphcore.ir.graph import Graph
 from graphcore.rewrites import pipeline
 

@@ -8,7 +8,7 @@ import numpy as np
 
 import graphcore as gc
 from graphcore.backends.targets import NUMPY
-from graphcore.inputs import with_sizes
+from graphcore.compile.inputs import with_sizes
 from graphcore.ir.graph import Graph
 from graphcore.ir.sizes import evaluate
 from graphcore.rewrites import pipeline

@@ -8,7 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
-from graphcore.compiled import Compiled
+from graphcore.compile.compiled import Compiled
 
 EXAMPLES = {
     "climate": "a sea temperature: mean year and trend",

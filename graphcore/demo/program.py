@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from rich.console import Console
 
-from graphcore.compiled import Compiled
+from graphcore.compile.compiled import Compiled
 
 from . import datasets, listing, terminal, timing
 from .by_hand import Weights

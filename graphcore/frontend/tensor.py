@@ -54,7 +54,7 @@ class Tensor(Base):
     __slots__ = ()
     __hash__ = object.__hash__
     _evaluator: ClassVar[Callable[[Tensor, Values | None, Values], Any]]
-    """The function that computes values; `graphcore/evaluation.py` sets it, which sees backends."""
+    """The function that computes values; `compile/evaluation.py` sets it, which sees backends."""
 
     __add__: Binary = e.add
     __radd__: Binary = reflect(e.add)

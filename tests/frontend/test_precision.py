@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import graphcore as gc
+from graphcore.compile.precision import require_precision
 from graphcore.ir.graph import Graph
-from graphcore.precision import require_precision
 from tests.operations import CASES
 from tests.ops.test_ops import declare
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from graphcore.compile.questions import lowered
 from graphcore.inspection.interpreter import alone
 from graphcore.ir.axes import How, Source
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import OPS, Node
 from graphcore.ops import leaf
-from graphcore.questions import lowered
 from tests import interpreter
 from tests.operations import CASES
 from tests.operations.case import DEFAULT

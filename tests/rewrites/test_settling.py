@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphcore as gc
-from graphcore import compiled
+from graphcore.compile import compiled
 from graphcore.ir import transform
 from graphcore.ir.errors import UnsettledError
 from graphcore.ir.graph import Graph

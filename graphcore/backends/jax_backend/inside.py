@@ -38,7 +38,7 @@ Numbers = tuple[int, ...]
 
 
 class Variant(Protocol):
-    """A program, or its derivative or batched form, as `graphcore.variants.Variant` has it."""
+    """A program, or its derivative or batched form, as `compile.variants.Variant` has it."""
 
     graph: Graph
     floats: Numbers

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from graphcore.compiled import Compiled
+from graphcore.compile.compiled import Compiled
 from graphcore.frontend.core.base import Tensor, brief
 
 from .programs import of_program

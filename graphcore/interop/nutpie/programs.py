@@ -10,7 +10,7 @@ import pandas as pd
 
 import graphcore as gc
 from graphcore.backends.argument_checks import quote
-from graphcore.compiled import Compiled
+from graphcore.compile.compiled import Compiled
 from graphcore.frontend.core.base import Tensor, brief
 from graphcore.ir.structures import leaves
 

@@ -13,7 +13,7 @@ from pytensor.tensor import as_tensor_variable, cast, maximum, minimum, tensor, 
 from pytensor.tensor.shape import Shape_i
 
 import graphcore as gc
-from graphcore.compiled import Compiled
+from graphcore.compile.compiled import Compiled
 from graphcore.frontend.core.base import Tensor, refusal, type_refusal
 from graphcore.ir.name_text import show_dim
 from graphcore.ir.names import apart

@@ -21,7 +21,7 @@ from benchmarks.programs import jacobi2d, kalman, mlp
 from graphcore.backends.mesh import sharding_of
 from graphcore.backends.messages import Messages
 from graphcore.backends.targets import XLA
-from graphcore.compiled import Compiled
+from graphcore.compile.compiled import Compiled
 
 CHECKS: dict[str, Callable[[], None]] = {}
 DATA, MODEL = gc.Mesh({"data": 8}), gc.Mesh({"model": 8})

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcore.backends.argument_checks import join_names
-from graphcore.compiled import Compiled, compile
+from graphcore.compile.compiled import Compiled, compile
 from graphcore.frontend.core.base import Base, Tensor, brief, refusal, type_refusal, wrap
 from graphcore.frontend.core.trees import Tree, flatten, paths
 from graphcore.frontend.core.wrong_calls import reword_errors

@@ -1,0 +1,1 @@
+"""What compiles a program, and what a compiled program answers."""
