@@ -36,7 +36,7 @@ COMBINED: dict[Op, Op] = {
 }
 """How an update is combined with the value before; updates of other ops replace it."""
 SAMPLE = 512
-"""How many positions are compared with the next one to see whether they mostly repeat it."""
+"""How many positions are compared with the next one to see how most of them follow each other."""
 FEW_FLOATS = 48
 """How many floats are added without looking at what rounding adds."""
 SOME_COLUMNS = 2 * WIDTH
@@ -103,19 +103,26 @@ class Updates:
         in_ranges(self.w, (), self.w.size(self.shape[n]), integer(SOME_COLUMNS), some)
 
     def in_places(self) -> None:
-        """Each thread makes the updates of its own range of the first axis that has positions."""
-        b, (axis, *_) = self.b, self.axes
+        """Each thread makes the updates of its own range of the first axis that has positions.
+
+        All look at all positions. Where these do not mostly ascend, a branch on whether one is in a
+        range is predicted wrongly so often that nothing is gained: one thread makes all updates.
+        """
+        b, (axis, *_), sharing = self.b, self.axes, self.w.sharing
         size = self.w.size(self.node.type.shape[axis])
-        if self.w.sharing.waiting is None:
-            self.in_turn(None)
+        if sharing.waiting is None or not self.rank:
+            with sharing.in_order():
+                self.in_turn(None)
             return
-        threads = self.w.sharing.threads()
+        with sharing.in_order():
+            ascend = mostly(self.p, "icmp sle", self.indices[0])
+        parts = b.select(ascend, sharing.threads(), integer(1))
 
         def some(begin: Value, end: Value) -> None:
-            ends = [b.op("udiv", b.mul(size, x), threads) for x in (begin, end)]
+            ends = [b.op("udiv", b.mul(size, x), parts) for x in (begin, end)]
             self.in_turn((ends[0], b.sub(ends[1], ends[0])))
 
-        self.w.sharing.steps(threads, some)
+        sharing.steps(parts, some)
 
     def in_turn(self, own: tuple[Value, Value] | None) -> None:
         """All updates, or those from a place on, at so many places."""
@@ -142,7 +149,7 @@ class Updates:
 
         is_row = self.rank == len(shape) == len(self.axes) == 1
         if node.op in COMBINED and self.buffer.kind in ("f64", "f32") and is_row:
-            b.branch(mostly_repeat(p, self.indices[0]), in_register, lambda: inner(()))
+            b.branch(mostly(p, "icmp eq", self.indices[0]), in_register, lambda: inner(()))
         else:
             inner(())
 
@@ -213,21 +220,22 @@ def what_rounding_adds(w: Writer, node: Node, indices: Sequence[Node]) -> list[B
     return [buffer]
 
 
-def mostly_repeat(p: Places, positions: Node) -> Value:
-    """Whether of the first positions three in four, or more, are the same as the one after them.
+def mostly(p: Places, compare: str, positions: Node) -> Value:
+    """Whether of the first positions three in four, or more, compare so with the one after them.
 
-    Where fewer are, branches that are predicted wrongly cost what is gained.
+    Where fewer do, branches that are predicted wrongly cost what is gained.
     """
-    b = p.b
-    many = b.sub(p.size(positions.type.shape[0]), integer(1))
+    b, shape = p.b, positions.type.shape
+    many, before = b.sub(p.size(shape[-1]), integer(1)), (ZERO,) * (len(shape) - 1)
     if many.number is not None and many.number < WIDTH:
         return FALSE
     stop = b.call("smin", many, integer(SAMPLE))
 
     def count(i: Index, mask: Value, *found: Value) -> Sequence[Value]:
-        this, following = [position(p, positions, (k,), mask) for k in (i, p.plus(i, integer(1)))]
-        same = b.both(b.op("icmp eq", this, following), mask)
-        return [b.op("add", found[0], b.select(same, integer(1), integer(0)))]
+        at = i, p.plus(i, integer(1))
+        this, following = [position(p, positions, (*before, k), mask) for k in at]
+        so = b.both(b.op(compare, this, following), mask)
+        return [b.op("add", found[0], b.select(so, integer(1), integer(0)))]
 
     (lanes,) = p.run(integer(0), stop, [b.widen(integer(0))], count)
     found = across(b, lambda x, y: b.op("add", x, y), lanes)

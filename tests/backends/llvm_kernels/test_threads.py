@@ -263,6 +263,19 @@ def test_products_of_long_columns_are_shared_along_them(monkeypatch: pytest.Monk
     np.testing.assert_allclose(wanted[0], given[0].T @ given[1], rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.usefixtures("short")
+def test_updates_are_shared_where_positions_mostly_ascend(random: np.random.Generator) -> None:
+    f = gc.compile([V, AT, P], V.at[{"i": AT}].add(P), target="native")
+    v, p, at = random.normal(size=40), random.normal(size=900), random.integers(0, 40, 900)
+    counts = []
+    for positions in (at, np.sort(at)):
+        before = threads.shared()
+        found = f(v, positions, p)
+        counts.append(threads.shared() - before)
+        np.testing.assert_allclose(found, v + np.bincount(positions, p, 40), rtol=1e-12)
+    assert counts[0] < counts[1]
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("short")
 @pytest.mark.parametrize("name", ["eos", "gmm", "hmm", "jacobi2d", "kmeans", "lstm", "mlp", "spmv"])
