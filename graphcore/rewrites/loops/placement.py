@@ -32,8 +32,6 @@ from graphcore.ops.control import Loop
 from .batching import works_on_all_steps
 from .view import depends_on, trip_counts_inside, wanted_below
 
-REPEATED = frozenset({elementwise.add, elementwise.subtract, elementwise.multiply, tensor.expand})
-"""Ops that are computed once more in less time than their results are stored and read."""
 VIEWS_OF_SUMS = frozenset({tensor.reshape, tensor.transpose, elementwise.negative})
 """Ops that are applied to a sum over steps instead of to each term."""
 
@@ -151,25 +149,15 @@ class Placement(Steps):
     # ---- after the loop
 
     def place_results(self) -> None:
-        """Compute a result after the loop if what must be recorded for it is no larger.
-
-        One that steps need is computed again if it is a sum or product of one value with fewer axes
-        and of what is there anyway.
-        """
+        """Compute a result after the loop if what must be recorded for it is no larger."""
         late = self.unneeded_nodes(self.loop.results, self.loop.updates)
-        again = {x for x in self.nodes if x.op in REPEATED and self.at_once(x)}
         for y in reversed([*self.recorded]):
-            known, unneeded = y in self.before, y in late
-            given = self.sources(y, late if known or unneeded else again)
-            if given == [y] and not known:
+            if y not in late and y not in self.before:
                 continue
             del self.recorded[y]
+            given = self.sources(y, late)
             new = self.unrecorded_nodes(given)
-            if unneeded:
-                less = no_more(count_of(new), y.type.count)
-            else:
-                less = len(new) < 2 and all(x.type.ndim < y.type.ndim for x in new)
-            if known or (less and not single(given)):
+            if y in self.before or (no_more(count_of(new), y.type.count) and not single(given)):
                 self.recorded.update(dict.fromkeys(new))
                 self.after[y] = given
             else:
