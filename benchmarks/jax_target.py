@@ -119,7 +119,7 @@ def grown(program: Program, keys: Sequence[str], step: int) -> Inputs:
 
 
 def fits(program: Program, takes: Function, keys: Sequence[str], step: int) -> bool:
-    """Whether a program takes inputs of other sizes, the last of which changes a shape."""
+    """Whether a program takes inputs of these sizes, and the last size changes a shape."""
     try:
         given, before = (grown(program, some, step) for some in (keys, keys[:-1]))
         takes(**given)

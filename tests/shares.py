@@ -1,4 +1,4 @@
-"""Large tables and campaigns of which slow tests run a share; the others, marked `whole`, wait."""
+"""Slow tests run a share of large tables and campaigns; the rest, `whole`, is run by hand."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LOOPS, OTHERS = 30, 150
 
 
 def shared(values: Iterable[Any], every: int) -> list[Any]:
-    """Parameters of a test: one of `every` so many is a slow test, the others wait for a hand."""
+    """Parameters of a test: one in `every` is a slow test, the others are run by hand."""
     slow, whole = pytest.mark.slow, (pytest.mark.slow, pytest.mark.whole)
     return [
         pytest.param(
@@ -23,7 +23,7 @@ def shared(values: Iterable[Any], every: int) -> list[Any]:
 
 
 def parts(kind: str, first: int, count: int) -> list[Any]:
-    """Parameters kind, first, count of tests of random programs, of which one in three is slow."""
+    """Parameters kind, first, count of tests of random programs; `.ci/run` runs one in three."""
     most, end = LOOPS if kind == "loops" else OTHERS, first + count
     starts = range(first, end, most)
     return shared([(kind, start, min(most, end - start)) for start in starts], 3)

@@ -23,7 +23,7 @@ from .label_checks import Along, LabelChecks
 from .python_code import python_code
 
 Bind: TypeAlias = "Callable[[Sequence[Any]], tuple[list[Array], tuple[int, ...]]]"
-"""From arguments to arrays, and the values of unknown sizes."""
+"""From the arguments of a call to arrays of the declared dtypes and dims, and the unknown sizes."""
 
 
 class Requirement(NamedTuple):

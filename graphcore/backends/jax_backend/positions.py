@@ -68,7 +68,7 @@ class Places(NamedTuple):
         return function(x, self.at, updates, numbers, mode=mode)
 
     def read_one(self, x: Value) -> Value:
-        """The values of `x` at a single position: a slice, of which XLA reads no more."""
+        """The values of `x` at a single position, as a slice: XLA reads nothing else."""
         sizes = [1 if axis in self.picked else size for axis, size in enumerate(x.shape)]
         part = lax.dynamic_slice(x, self.starts(x), sizes, allow_negative_indices=False)
         return lax.squeeze(part, self.picked)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from weakref import WeakValueDictionary
 
 from graphcore.backends import numpy_backend
+from graphcore.backends.boundary import Bind
 from graphcore.backends.llvm_kernels.passes.exponentials import share_exponentials
 from graphcore.backends.llvm_kernels.passes.layout import short_axes_first
 from graphcore.backends.llvm_kernels.passes.parts import read_parts_in_results
@@ -33,7 +34,7 @@ from . import entrance, machine, threads
 from .arithmetic import KINDS, SCALAR, emits
 from .codegen import GraphWriter
 from .elementary import compiled, module
-from .entrance import Bind, CallableKernel, Hosted, Kernel, Report, Slot
+from .entrance import CallableKernel, Hosted, Kernel, Report, Slot
 from .failures import Machine
 from .flops import COSTS
 from .loops import CONTROL

@@ -25,6 +25,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from graphcore.backends import printing, result_memory
+from graphcore.backends.boundary import Bind
 from graphcore.ir import Array
 from graphcore.ir.errors import GraphMemoryError
 from graphcore.ir.interrupts import is_interrupt
@@ -34,8 +35,6 @@ from graphcore.ir.types import TensorType, show_dtype
 from . import capsules, machine
 from .arena import LINE, Need, packed, release
 
-Bind: TypeAlias = "Callable[[Sequence[Any]], tuple[list[Array], tuple[int, ...]]]"
-"""From the arguments of a call to arrays of the declared dtypes and dims, and the unknown sizes."""
 Report: TypeAlias = "Callable[[list[int], dict[str, int]], Exception]"
 """From the record of a failure, and the unknown sizes, to the error."""
 

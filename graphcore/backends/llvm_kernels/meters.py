@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
+from graphcore.backends.boundary import Bind
 from graphcore.ir import Graph, Node
 from graphcore.ir.help_text import attributes
 from graphcore.ir.sizes import evaluate
@@ -21,7 +22,7 @@ from graphcore.schedule.regions import in_place, sizes_needed
 from . import counts_of, entrance, machine_of, written
 from .codegen import GraphWriter
 from .elementary import compiled
-from .entrance import Bind, CallableKernel, Cell, Hosted, Meter, ticks_per_second
+from .entrance import CallableKernel, Cell, Hosted, Meter, ticks_per_second
 from .failures import Machine
 from .kernel_calls import place
 from .loops import CONTROL

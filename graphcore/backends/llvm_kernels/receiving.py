@@ -223,7 +223,7 @@ def what_rounding_adds(w: Writer, node: Node, indices: Sequence[Node]) -> list[B
 def mostly(p: Places, compare: str, positions: Node) -> Value:
     """Whether of the first positions three in four, or more, compare so with the one after them.
 
-    Where fewer do, branches that are predicted wrongly cost what is gained.
+    Where fewer do, wrong predictions of branches cost as much as is gained.
     """
     b, shape = p.b, positions.type.shape
     many, before = b.sub(p.size(shape[-1]), integer(1)), (ZERO,) * (len(shape) - 1)

@@ -1,4 +1,4 @@
-"""Which steps of a kernel threads share: those of which its code for large sizes has made parts."""
+"""Which steps of a kernel threads share: those that its code for large sizes has in parts."""
 
 from __future__ import annotations
 

@@ -89,7 +89,8 @@ Rule: TypeAlias = "Callable[[Words, Node, At], Phrase]"
 class Line(NamedTuple):
     """A line of the text, its indentation, and the nodes whose lines of the user end it.
 
-    `said` stands behind these. A result is what is stored, and not a part with a line of its own.
+    `said` is written after these. `is_result` is for lines whose value is stored, and false for
+    lines that name a part of one.
     """
 
     indent: int
