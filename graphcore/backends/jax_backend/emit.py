@@ -96,7 +96,7 @@ class Emitter:
             positions = jnp.where(there, positions, jnp.zeros_like(positions))
             count = jnp.where(jnp.any(there), count, 1)
         if positions.size:
-            wrong, at = first_outside(positions, count)
+            wrong, at = first_outside(positions, count, self.meshed)
             self.note(node, wrong, self.site(node)._replace(axis=axis), at, count)
 
     def fail_in_batch(self, node: Node, failed: Value, reason: str) -> None:

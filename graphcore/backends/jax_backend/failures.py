@@ -1,9 +1,9 @@
 """What fails while a program runs, as numbers beside its results, and the words for it.
 
 The record of a call holds the number of the site that failed first, two numbers that describe the
-failure, the steps of the loops around the site, and the counts that sizes had. It is made by
-reductions alone: an index would gather from all devices. Loops carry it along where a step may
-change it, and a `while_loop` ends once a site has failed.
+failure, the steps of the loops around the site, and the counts that sizes had. On a mesh it is
+made by reductions alone: an index would gather from all devices. Loops carry it along where a step
+may change it, and a `while_loop` ends once a site has failed.
 """
 
 from __future__ import annotations
@@ -172,19 +172,29 @@ def with_number(record: Any, place: int, number: Any) -> Any:
 
 def first_true(flags: Any) -> Any:
     """The number of the first flag that holds, or of none the count."""
-    narrow = jnp.int32 if flags.size < 2**31 else jnp.int64
-    numbers = lax.iota(narrow, flags.size)
-    return jnp.min(jnp.where(flags.reshape(-1), numbers, flags.size))
+    return jnp.min(jnp.where(flags.reshape(-1), numbered(flags), flags.size))
 
 
-def first_outside(positions: Any, size: Any) -> tuple[Any, Any]:
-    """Whether a position is outside of an axis, and the first that is."""
-    signed = positions.dtype.kind == "i"
+def numbered(values: Any) -> Any:
+    """The numbers of values, from 0."""
+    return lax.iota(jnp.int32 if values.size < 2**31 else jnp.int64, values.size)
+
+
+def first_outside(positions: Any, size: Any, meshed: bool) -> tuple[Any, Any]:
+    """Whether a position is outside of an axis, and the first that is.
+
+    One device reads it. On a mesh that would gather all positions: there it is the sum of those
+    with its number.
+    """
+    signed = np.dtype(positions.dtype).kind == "i"
     wide = positions.astype(jnp.int64 if signed else jnp.uint64)
     size = jnp.asarray(size).astype(wide.dtype)
-    wrong = (wide >= size) | (wide < -size) if signed else wide >= size
-    which = first_true(wrong)
-    at = positions.reshape(-1)[jnp.minimum(which, positions.size - 1)]
+    which = first_true((wide >= size) | (wide < -size) if signed else wide >= size)
+    flat = positions.reshape(-1)
+    if meshed:
+        at = jnp.sum(jnp.where(numbered(flat) == which, flat, 0))
+    else:
+        at = flat[jnp.minimum(which, positions.size - 1)]
     return which < positions.size, at.astype(jnp.int64)
 
 

@@ -36,7 +36,9 @@ class Emission:
 
     def fail_outside(self, node: Node, axis: int, positions: Any, size: Any) -> None:
         if positions.size:
-            self.failures.append((f"outside {axis}", first_outside(positions, size)[0]))
+            self.failures.append(
+                (f"outside {axis}", first_outside(positions, size, self.meshed)[0])
+            )
 
     def fail_in_batch(self, node: Node, failed: Any, reason: str) -> None:
         self.failures.append((reason, failed))
