@@ -21,8 +21,7 @@ from typing import (
 )
 from weakref import WeakValueDictionary
 
-import numpy as np
-
+from graphcore.backends.mesh import Gather, Mesh
 from graphcore.backends.target import Target
 from graphcore.frontend.core.arguments import check_word
 from graphcore.frontend.core.base import Base, Tensor, brief, refusal, type_refusal
@@ -32,18 +31,17 @@ from graphcore.frontend.core.suggestions import Listing
 from graphcore.frontend.core.trees import Tree
 from graphcore.frontend.core.user_functions import parameters_of
 from graphcore.frontend.core.wrong_calls import WITHOUT, reword_errors
-from graphcore.frontend.create.inputs import tensor
 from graphcore.interop.label_joins import Join
-from graphcore.ir import Array, Expression, structures
+from graphcore.ir import Array, structures
 from graphcore.ir.errors import GraphAttributeError
 from graphcore.ir.help_text import parameters
 from graphcore.ir.locks import new_lock
-from graphcore.ir.structures import branch
 from graphcore.rewrites.engine import Rules
 from graphcore.rewrites.pipeline import own_rules
 
-from .asked import Returns, asked_for, target_asked_for
+from .asked import Returns, Sizes, asked_for, target_asked_for, with_options
 from .compiled import Compiled, compile
+from .declared import declare_inputs, holds_tensor, is_array
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -69,6 +67,10 @@ def function(
     target: str | Target | None = ...,
     join: Join = ...,
     rules: Rules = ...,
+    sizes: Sizes = ...,
+    mesh: Mesh | None = ...,
+    shard: Mapping[str, str] | None = ...,
+    gather: Gather = ...,
     **inputs: DimsTree,
 ) -> Callable[[Callable[P, R]], Function[P, R, Array]]: ...
 @overload
@@ -79,6 +81,10 @@ def function(
     target: str | Target | None = ...,
     join: Join = ...,
     rules: Rules = ...,
+    sizes: Sizes = ...,
+    mesh: Mesh | None = ...,
+    shard: Mapping[str, str] | None = ...,
+    gather: Gather = ...,
     **inputs: DimsTree,
 ) -> Callable[[Callable[P, R]], Function[P, R]]: ...
 @reword_errors
@@ -87,12 +93,17 @@ def function(
     'their names alone. For a dtype other than float64 give a tensor, such as `gc.tensor("i", '
     '("row",), dtype="int64")`. For a tree of arrays give a tree of these; beside tensors an empty '
     "tuple is a part that holds nothing. All other parameters are static: the Python function gets "
-    "their values, which must be hashable, and each value has a program of its own.",
+    "their values, which must be hashable, and each value has a program of its own. The names of "
+    "the options below are no names of inputs.",
     returns='"numpy" or "xarray", as in `compile`.',
     native="Whether machine code runs the program, as in `compile`.",
     target="What runs the program, as in `compile`.",
     join="How labels of DataArrays are joined, as in `compile`.",
     rules="Rewrite rules of your own, as in `compile`.",
+    sizes='How `target="jax"` compiles for unknown sizes, as in `compile`.',
+    mesh='The devices that run the program together, for `target="jax"`, as in `compile`.',
+    shard="Which dim lies along which axis of the mesh, as in `compile`.",
+    gather="What is done about a large value that every device needs, as in `compile`.",
 )
 def function(
     *wrong: Any,
@@ -101,6 +112,10 @@ def function(
     target: str | Target | None = None,
     join: Join = "exact",
     rules: Rules = (),
+    sizes: Sizes = "exact",
+    mesh: Mesh | None = None,
+    shard: Mapping[str, str] | None = None,
+    gather: Gather = "say",
     **inputs: DimsTree,
 ) -> Callable[[Callable[P, R]], Function[P, R]]:
     """A decorator: a function of tensors takes arrays too, and is compiled for them.
@@ -136,13 +151,13 @@ def function(
     for name in ("static_argnums", "static_argnames"):
         if name in inputs:
             raise type_refusal(f"takes no {name}", cure=WITHOUT[name])
-    check_word("returns", returns, get_args(Returns))
+    some = {"returns": returns, "sizes": sizes, "mesh": mesh, "shard": shard, "gather": gather}
     check_word("join", join, get_args(Join))
-    target_asked_for(asked_for(native, target))
+    target_asked_for(with_options(asked_for(native, target), some))
     made = {name: declare_inputs(name, dims) for name, dims in inputs.items()}
     own_rules(rules, "function")
-    options = returns, native, join, rules, target
-    return lambda taken: Function(taken, made, *options)
+    options = {**some, "native": native, "target": target, "join": join, "rules": rules}
+    return lambda taken: Function(taken, made, options)
 
 
 class OfPrograms(Listing):
@@ -185,11 +200,7 @@ class Function(OfPrograms, Generic[P, R, A]):
         self,
         function: Callable[P, R],
         inputs: Mapping[str, Tree],
-        returns: Returns = "numpy",
-        native: bool | None = None,
-        join: Join = "exact",
-        rules: Rules = (),
-        target: str | Target | None = None,
+        options: Mapping[str, Any],
     ) -> None:
         if not callable(function) or isinstance(function, type):
             cure = "put @gc.function(x=dims) above a function of tensors"
@@ -199,8 +210,7 @@ class Function(OfPrograms, Generic[P, R, A]):
         self._signature = inspect.signature(function)
         self._check_names(function, inputs)
         self._inputs = {x: inputs[x] for x in self._signature.parameters if x in inputs}
-        options: dict[str, Any] = {"returns": returns, "native": native, "target": target}
-        self._options = options = {**options, "join": join, "rules": rules}
+        self._options = options
         self._programs: dict[Any, Program] = {}
         self._lock = new_lock()
         self._usual: Program | None = None  # for the defaults of all static parameters
@@ -387,8 +397,7 @@ class Function(OfPrograms, Generic[P, R, A]):
 
     def __setstate__(self, recipe: Any) -> None:
         if self._token is None:
-            function, inputs, options = recipe()
-            Function.__init__(self, function, inputs, **options)
+            Function.__init__(self, *recipe())
 
     def __repr__(self) -> str:
         many = f"{len(self._programs)} program{'' if len(self._programs) == 1 else 's'}"
@@ -439,61 +448,3 @@ class Bound(NamedTuple):
     arrays: dict[str, Any]
     static: dict[str, Any]
     tensors: list[tuple[str, Base]]
-
-
-def declare_inputs(path: str, given: Tree) -> Tree:
-    """Inputs as they are declared: by dims, by a tensor, or a tree of these.
-
-    Beside tensors, a tuple, list or dict of nothing is a part of the tree that holds nothing, as
-    the state of an optimizer may have; elsewhere it has the dims of a number.
-    """
-    if isinstance(given, Base):
-        return tensor(path, given.sizes, dtype=given.dtype)
-    level = branch(given)
-    if level is None or is_dims(given):
-        return tensor(path, given)
-    beside = any(isinstance(part, Base) for _, part in level)
-    parts = [
-        part if beside and is_empty(part) else declare_inputs(path + key, part)
-        for key, part in level
-    ]
-    return level.with_parts(parts).build()
-
-
-def is_empty(given: Any) -> bool:
-    """Whether a part of a tree holds nothing."""
-    return isinstance(given, list | tuple | dict) and not given
-
-
-def is_dims(given: Any) -> bool:
-    """Whether dims are given, and not a tree: names, or sizes by name."""
-    if isinstance(given, Mapping):
-        sizes = (int, np.integer, str, Expression, type(None))
-        return all(isinstance(size, sizes) for size in given.values())
-    plain = isinstance(given, list | tuple) and not hasattr(given, "_fields")
-    return plain and all(isinstance(dim, str) for dim in given)
-
-
-def holds_tensor(value: Any) -> bool:
-    """Whether an argument is a tensor, or a tree that holds one."""
-    kind = type(value)
-    if kind is np.ndarray or kind in PLAIN:
-        return False
-    if isinstance(value, Base):
-        return True
-    if kind is dict:
-        return any(map(holds_tensor, value.values()))
-    level = branch(value)
-    return level is not None and any(map(holds_tensor, level.parts))
-
-
-PLAIN = frozenset({int, float, complex, bool, str, type(None)})
-"""Classes whose objects hold nothing."""
-
-
-def is_array(value: Any) -> bool:
-    """Whether an argument is an array without names for its axes."""
-    if isinstance(value, list | tuple):
-        return True
-    plain = hasattr(value, "__array__") and not hasattr(value, "dims")
-    return plain and getattr(value, "ndim", 1) > 0

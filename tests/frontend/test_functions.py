@@ -240,6 +240,24 @@ def test_numbers_and_arrays_with_dims_go_with_tensors() -> None:
     assert loss(T, V, power=np.float64(2)).dtype == "float64"
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"returns": "torch"}, "returns is 'numpy', 'xarray' or 'jax'"),
+        ({"sizes": ("row",)}, "sizes is 'exact' or 'buckets'"),
+        ({"sizes": "buckets"}, "sizes='buckets' is an option of target='jax'"),
+        ({"shard": {"row": "data"}, "target": "numpy"}, "is an option of target='jax'"),
+        ({"mesh": gc.Mesh({"data": 2}), "target": "jax"}, "does not say which dims"),
+    ],
+)
+def test_options_are_checked_where_a_function_is_declared(
+    options: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(gc.GraphError, match=words) as refused:
+        gc.function(x=("row",), **options)
+    assert str(refused.value).startswith("function: ")
+
+
 ASKED = [name for name in dir(gc.Compiled) if not name.startswith("_")]
 
 

@@ -61,3 +61,16 @@ def test_a_padded_size_has_room_for_the_most_elements() -> None:
         (batch * 2, 10, 10),
     ):
         assert (sizes.in_memory(size), int(sizes.count(size))) == (room, count), size
+
+
+def test_a_function_takes_the_options_of_compile() -> None:
+    def half(x: gc.Tensor) -> gc.Tensor:
+        return x.sum() / 2
+
+    f = gc.function(x={"row": None}, target="jax", sizes="buckets")(half)
+    assert [f(np.ones(n)) for n in (5, 7)] == [2.5, 3.5]
+    assert [made.sizes for made in f.compiled(np.ones(5)).compilations] == [{"row": 8}]
+    mesh, shard = gc.Mesh({"data": 1}), {"row": "data"}
+    g = gc.function(x={"row": None}, target="jax", mesh=mesh, shard=shard, gather="refuse")(half)
+    assert g(np.ones(5)) == 2.5
+    assert g.compiled(np.ones(5)).messages(np.ones(5)).bytes == 0
