@@ -23,7 +23,8 @@ from graphcore.ir.provenance import described_by
 from graphcore.ir.remembered import remembered
 from graphcore.ir.sizes import count
 from graphcore.ir.sizes import unknowns as names_in
-from graphcore.ops import leaf
+from graphcore.ops import leaf, linalg
+from graphcore.ops import tensor as t
 from graphcore.ops.leaf import values
 from graphcore.ops.schedule import kernel
 from graphcore.rewrites.loops import loops_in_blocks
@@ -33,6 +34,7 @@ from graphcore.schedule.regions import sizes_needed, with_kernels
 from . import entrance, machine, threads
 from .arithmetic import KINDS, SCALAR, emits
 from .codegen import GraphWriter
+from .dense import PRODUCTS_PER_VALUE
 from .elementary import compiled, module
 from .entrance import CallableKernel, Hosted, Kernel, Report, Slot
 from .failures import Machine
@@ -221,8 +223,16 @@ def patient_code(
 
 
 def counts_of(graph: Graph, names: frozenset[str]) -> tuple[Size, ...]:
-    """How many elements nodes have, in bodies as well, where the sizes of these names decide it."""
-    counts = dict.fromkeys([count(x.shape) for node in graph.every_node() for x in items(node)])
+    """How many elements nodes have, in bodies as well, where the sizes of these names decide it.
+
+    Products count as well, and solutions of triangles by products: as elements that take as long.
+    """
+    nodes = [*graph.every_node()]
+    counts = dict.fromkeys([count(x.shape) for node in nodes for x in items(node)])
+    for node in nodes:
+        if node.op in (t.matmul, linalg.solve_triangular):
+            products = count((*node.type.shape, node.inputs[0].type.shape[-1]))
+            counts[products // PRODUCTS_PER_VALUE] = None
     return tuple([n for n in counts if names_in(n) <= names])
 
 

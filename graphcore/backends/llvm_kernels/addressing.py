@@ -58,6 +58,13 @@ class Buffer(NamedTuple):
     readable: Value = integer(0)
 
 
+def moved(b: Builder, pointer: Value, places: Value, kind: str) -> Value:
+    """The address so many places on."""
+    bytes = b.mul(places, integer(BYTES[kind]))
+    text = f"getelementptr i8, {pointer.typed}, {bytes.typed}"
+    return pointer if bytes.number == 0 else b.emit("ptr", 0, text, pointer, bytes)
+
+
 class Memory:
     """Arithmetic of indices, and access to buffers.
 

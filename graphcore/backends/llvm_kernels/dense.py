@@ -61,6 +61,8 @@ INNER_OF_FEW_ROWS = 16
 LONGEST_OF_FEW_ROWS = INNER_OF_FEW_ROWS * SUMS * (ADDITIONS - INNER_OF_FEW_ROWS - SUMS)
 """How long an inner axis may be that is walked so."""
 
+PRODUCTS_PER_VALUE = 16
+"""How many products of numbers take as long as a simple value that is read and written."""
 STRIPS_OF_COPY = 4
 """More strips read rows of x that have been copied."""
 
@@ -95,8 +97,14 @@ def room_for(level: str) -> tuple[int, int]:
 
 @cached
 def code(kind: str) -> Code:
-    """The machine code of the routine for values of a kind."""
+    """The machine code of `dense` for values of a kind."""
     return compiled(Dense(kind, levels()[0]).text(), "dense")
+
+
+@cached
+def code_that_removes(kind: str) -> Code:
+    """The machine code of `remove` for values of a kind."""
+    return compiled(Dense(kind, levels()[0], "remove").text(), "remove")
 
 
 class Rows(NamedTuple):
@@ -152,10 +160,14 @@ class Dense:
 
     Some columns of a product are one too, with the same bits; so are more than FEW_ROWS rows. So
     are the sums of CHUNK places of a `whole` inner axis that is longer.
+
+    The routine `remove` computes z - x y instead: the product of each block of the inner axis is
+    subtracted by itself, so that it uses no `part`.
     """
 
-    def __init__(self, kind: str, level: str) -> None:
-        self.b = b = Builder(LANES[level][kind])
+    def __init__(self, kind: str, level: str, name: str = "dense") -> None:
+        self.b, self.name = (b := Builder(LANES[level][kind])), name
+        self.removes = name == "remove"
         self.several, self.most_rows = ROWS[level], ROWS_PER_STRIP[level]
         names = "rows", "inner", "columns", "down", "right", "below", "beside", "apart", "whole"
         self.sizes = [Value(f"%{name}", "i64") for name in names]
@@ -203,7 +215,8 @@ class Dense:
             "ptr noalias readonly %x, ptr noalias readonly %y, ptr noalias %z, ptr %part, ptr %room"
         )
         sizes = ", ".join([size.typed for size in self.sizes])
-        return module(f"define void @dense({given}, {sizes}, i1 %upper) {PAGE_BY_PAGE}", b)
+        head = f"define void @{self.name}({given}, {sizes}, i1 %upper) {PAGE_BY_PAGE}"
+        return module(head, b)
 
     def in_blocks(self, stop: Value, most: Value, body: Callable[[Value, Value], object]) -> None:
         """body(first, many) for blocks of an axis of `stop` places, each of `most` or fewer."""
@@ -254,7 +267,8 @@ class Dense:
                     strip = Strip(k, many, *joins, i, j, values, apart, rows, masks[:vectors])
                     tile = partial(self.tile, strip)
                     alone = FALSE
-                    if self.several == WIDTH:  # with AVX2, LLVM spills the sums of both ways
+                    # With AVX2, LLVM spills the sums of both ways.
+                    if self.several == WIDTH and not self.removes:
                         alone = b.op("icmp eq", self.rows, integer(1))  # as for one sample
                     several = partial(
                         p.looped, i, stop, self.several, (), partial(tile, self.several)
@@ -392,6 +406,9 @@ class Dense:
             put(self.added, zeros)
             return put(self.z, sums)
 
+        if self.removes:
+            pairs = zip(get(self.z), found, strict=True)
+            return put(self.z, [b.op("fsub", *pair) for pair in pairs])
         sums = b.branch(strip.begins, lambda: found, lambda: self.sums(get(self.part), found))
         long = partial(b.branch, strip.later, lambda: join_exactly(sums), clear)
         end = partial(b.branch, self.is_long, long, lambda: put(self.z, join(sums)))

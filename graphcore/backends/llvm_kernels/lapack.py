@@ -14,10 +14,11 @@ from graphcore.ops import elementwise as e
 from graphcore.ops import linalg
 from graphcore.ops import tensor as t
 
-from . import capsules, small_matrices
+from . import blocked, capsules, small_matrices
 from .addressing import Buffer, Index
 from .arithmetic import kind_of, literal, rule_of
 from .batches import each, each_shared, entries, work_of_batch
+from .blocked import Ways
 from .builder import TRUE, Value, integer
 from .entrance import Address
 from .places import At
@@ -166,19 +167,27 @@ def solve_triangular(w: Writer, node: Node, homes: Homes) -> None:
     attrs, (a, right) = node.attrs, node.inputs
     buffer, factor = w.home(node), w.lying(lying(a))
     n, columns = map(w.size, node.type.shape[-2:])
-    check_sizes(w, node, n, columns)
+    by_blas = buffer.kind not in blocked.KINDS
+    if by_blas:
+        check_sizes(w, node, n, columns)
     w.copy(right, [buffer], stored=True)
     if attrs["check"] and not attrs["unit"]:
         refuse_singular(w, node, n, columns)
-    trsm = Call(w, "trsm", buffer.kind)
-    ways = attrs["lower"], is_matrix_transpose(a), attrs["unit"]
+    batch, ways = node.type.shape[:-2], Ways(attrs["lower"], is_matrix_transpose(a), attrs["unit"])
+
+    def where(index: tuple[Value, ...]) -> tuple[Value, Value]:
+        at = w.places.place([*map(Index, index)], [*map(w.size, batch)]).base
+        t, x = matrix(w, factor, a.type, at), matrix(w, buffer, node.type, at)
+        return t.pointer, x.pointer
 
     def one(at: Value, index: tuple[Value, ...]) -> None:
         own, other = matrix(w, buffer, node.type, at), matrix(w, factor, a.type, at)
-        solve_in_place(w, trsm, other, own, *ways)
+        solve_in_place(w, Call(w, "trsm", buffer.kind), other, own, *ways)
 
-    batch = node.type.shape[:-2]
-    each_shared(w, batch, partial(work_of_batch, w, batch, [n]), lambda: one)
+    if by_blas:
+        each_shared(w, batch, partial(work_of_batch, w, batch, [n]), lambda: one)
+    else:
+        blocked.solve_triangular(w, buffer.kind, batch, (n, columns), where, ways)
     finished(w, node, homes, buffer)
 
 
@@ -199,7 +208,7 @@ def solve_in_place(
         sizes = trsm.size(columns), trsm.size(n), trsm.number(1.0)
         trsm(*how, *sizes, t.pointer, trsm.stride(n), x.pointer, trsm.stride(columns))
 
-    given = x.kind, t.pointer, x.pointer, n, columns, lower, transposed, unit
+    given = x.kind, t.pointer, x.pointer, n, columns, columns, lower, transposed, unit
     small_matrices.either(
         w, n, lambda: small_matrices.solve_triangular(w, *given), called, small_matrices.MOST_SOLVED
     )

@@ -246,7 +246,7 @@ def several_solved(w: Writer, node: Node, buffer: Buffer) -> batches.Several:
     """The same for several matrices."""
     f = batches.memory(w, node, node.inputs[0])
     x = batches.sides(w, node, node.type.dtype, *node.type.shape[-2:])
-    given = x.kind, f.packed.pointer, x.pointer, x.shape[0], x.shape[1]
+    given = x.kind, f.packed.pointer, x.pointer, x.shape[0], x.shape[1], x.shape[1]
     triangle = partial(small_matrices.solve_triangular, w, *given, name="triangular_vectorised")
 
     def several(at: At, mask: Value) -> Buffer:

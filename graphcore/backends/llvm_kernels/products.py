@@ -22,10 +22,10 @@ from graphcore.ops import elementwise as e
 from graphcore.ops import tensor as t
 
 from . import dense, thin
-from .addressing import BYTES, Buffer, Index
+from .addressing import Buffer, Index, moved
 from .arithmetic import kind_of, literal, rule_of
 from .batches import each, each_shared, in_ranges
-from .builder import FALSE, TRUE, Builder, Value, integer
+from .builder import FALSE, TRUE, Value, integer
 from .entrance import Address
 from .folds import rounding
 from .lapack import Call, check_sizes
@@ -35,8 +35,6 @@ from .results import changed, finished
 from .storing import reaches
 from .writer import Homes, Writer
 
-PRODUCTS_PER_VALUE = 16
-"""How many products of numbers take as long as a simple value that is read and written."""
 PRODUCTS_OF_COMPLEX_PER_VALUE = 4
 """How many products of complex numbers take as long as that."""
 CALL_OF_BLAS = 2**8
@@ -252,7 +250,7 @@ def strides_of(shape: Shape) -> list[Size]:
 def work_of_product(w: Writer, node: Node) -> Value:
     """About how much a product of matrices computes, in simple values."""
     places = count((*node.type.shape, node.inputs[0].type.shape[-1]))
-    return w.size(places // PRODUCTS_PER_VALUE)
+    return w.size(places // dense.PRODUCTS_PER_VALUE)
 
 
 def work_of_calls(w: Writer, node: Node) -> Value:
@@ -461,13 +459,6 @@ def add_blocks(
         p.looped(integer(0), inner, PRODUCTS_OF_BLAS, (), block)
     for memory in taken:
         w.program.give_back(memory)
-
-
-def moved(b: Builder, pointer: Value, places: Value, kind: str) -> Value:
-    """The address so many places on."""
-    bytes = b.mul(places, integer(BYTES[kind]))
-    text = f"getelementptr i8, {pointer.typed}, {bytes.typed}"
-    return pointer if bytes.number == 0 else b.emit("ptr", 0, text, pointer, bytes)
 
 
 def mirror(w: Writer, buffer: Buffer) -> None:

@@ -17,7 +17,7 @@ from graphcore.ir import Graph, Node, Op, Shape, Size, TensorType, TupleType
 from graphcore.ir.provenance import NOWHERE, Origin, called_often, described_by, thread_state
 from graphcore.ir.size_text import text
 from graphcore.ir.types import show_dtype
-from graphcore.ops import control, leaf
+from graphcore.ops import control, leaf, linalg
 from graphcore.ops import tensor as t
 from graphcore.schedule.regions import without_kernels
 
@@ -319,6 +319,8 @@ class Body:
         by = f" by {', '.join(names)}" if (names := routines(node)) else ""
         if node.op is t.matmul and not names:
             by = " by dense, one triangle" if is_own_product(node) else " by dense"
+        if node.op is linalg.solve_triangular and not names:
+            by = " in blocks"
         self.write(f"{self.results(node)} = {said}{by}{' in place' if over else ''}", node)
 
     def spelled(self, stored: Stored) -> str:

@@ -9,7 +9,7 @@ from graphcore.ops import control, linalg
 from graphcore.ops import tensor as t
 from graphcore.ops.control import Loop
 
-from . import dense, lapack, lu, receiving, running
+from . import blocked, dense, lapack, lu, receiving, running
 from .arithmetic import kind_of, rule_of
 from .elementary import is_missing
 from .lapack import MATRICES, has_routines, is_for_routines, lying
@@ -66,6 +66,8 @@ def routines(node: Node) -> Sequence[str]:
     """The routines of LAPACK and BLAS that a node calls."""
     if node.op is t.matmul:
         return () if kind_of(node) in dense.KINDS else ("gemm",)
+    if node.op is linalg.solve_triangular and kind_of(node) in blocked.KINDS:
+        return ()
     return ROUTINES.get(node.op, ())
 
 

@@ -15,7 +15,7 @@ from graphcore.ops import elementwise as e
 
 from .addressing import ZERO, Buffer, Index, index_of
 from .arithmetic import literal, rule_of
-from .builder import PARTS, TRUE, WIDTH, Builder, Value, integer
+from .builder import FALSE, PARTS, TRUE, WIDTH, Builder, Value, integer, type_of
 from .elementary import compiled, module
 from .entrance import Address
 from .machine import Code, cached
@@ -27,6 +27,8 @@ MOST_ROWS = 8
 MOST_SOLVED = 64
 """The most rows of a triangle that our routine solves: OpenBLAS lets all its threads wait for each
 other even for 8 rows and 8 right-hand sides, which takes many times the time of solving these."""
+VECTORS = 3
+"""How many vectors of columns are solved at once."""
 SIDE_BY_SIDE = 4
 """From how many columns on these are solved side by side."""
 
@@ -55,14 +57,14 @@ def routine(w: Writer, name: str, kind: str) -> Value:
 
 
 def solve_triangular(
-    w: Writer, kind: str, t: Value, x: Value, n: Value, columns: Value,
+    w: Writer, kind: str, t: Value, x: Value, n: Value, columns: Value, apart: Value,
     lower: bool, transposed: bool = False, unit: bool = False, name: str = "triangular",
 ) -> None:  # fmt: skip
-    """x becomes the y with t y = x, row by row in memory; t lies there too, perhaps transposed."""
+    """x becomes the y with t y = x, rows of which lie `apart`; t is row-major, or column-major."""
     b, one = w.b, integer(1)
     strides = [one, n] if transposed else [n, one]
     ways = [integer(0), one] if lower else [b.sub(n, one), integer(-1)]
-    given = [t, x, n, columns, *strides, *ways, Value("true" if unit else "false", "i1")]
+    given = [t, x, n, columns, apart, *strides, *ways, TRUE if unit else FALSE]
     w.call(routine(w, name, kind), *given)
 
 
@@ -90,8 +92,8 @@ class Text:
     Each place of its buffers is that of `lanes` matrices; `lane` is the rest of an index.
     """
 
-    def __init__(self, kind: str, lanes: int = 1) -> None:
-        self.b = Builder()
+    def __init__(self, kind: str, lanes: int = 1, width: int = 0) -> None:
+        self.b = Builder(width or (2 * WIDTH if kind == "f32" and lanes == 1 else WIDTH))
         self.p, self.kind, self.n = Places(self.b, integer), kind, Value("%n", "i64")
         self.lane = (Index(integer(0), integer(1)),) if lanes > 1 else ()
         self.side_by_side = (integer(lanes),) if lanes > 1 else ()
@@ -99,6 +101,12 @@ class Text:
     def buffer(self, name: str, kind: str, *shape: Value) -> Buffer:
         """Memory that the routine is given."""
         return Buffer(Value(f"%{name}", "ptr"), (*shape, *self.side_by_side), kind)
+
+    def strip(self, rows: int, columns: int) -> Buffer:
+        """Memory on the stack: rows of a matrix may compete for a few lines of the cache."""
+        kind, places = type_of(self.kind), rows * columns * (WIDTH if self.lane else 1)
+        self.b.lines[0].append(f"  %strip = alloca [{places} x {kind}], align 64")
+        return self.buffer("strip", self.kind, integer(rows), integer(columns))
 
     def every(self, x: Value) -> Value:
         """A number, for each of the matrices."""
@@ -109,7 +117,9 @@ class Text:
         return rule_of(op, self.kind)(self.b, *xs)
 
     def less(self, x: Value, y: Value, z: Value) -> Value:
-        """x - y z"""
+        """x - y z, rounded once if it is real."""
+        if self.kind not in PARTS:
+            return self.b.call("fma", self.b.negative(y), z, x)
         return self.rule(e.subtract, x, self.rule(e.multiply, y, z))
 
     def load(self, buffer: Buffer, *index: Index, mask: Value = TRUE) -> Value:
@@ -153,40 +163,60 @@ def triangular(kind: str, name: str = "triangular", lanes: int = 1) -> str:
     columns, down, across, first, step = [
         Value(f"%{name}", "i64") for name in ("columns", "down", "across", "first", "step")
     ]
-    t, x = text.buffer("t", kind, b.mul(n, n)), text.buffer("x", kind, n, columns)
-    unit = Value("%unit", "i1")
+    apart, unit = Value("%apart", "i64"), Value("%unit", "i1")
+    apart, unit = Value("%apart", "i64"), Value("%unit", "i1")
+    t, x = [text.buffer(name, kind, b.mul(n, size)) for name, size in (("t", n), ("x", apart))]
+    after = b.mul(step, across)
+    strip = text.strip(MOST_SOLVED, 1 if lanes > 1 else VECTORS * b.width)
 
-    def solved(j: Index, mask: Value) -> Sequence[Value]:
+    def solved(mask: Value, *js: Index) -> Sequence[Value]:
+        lanes_of = [j._replace(base=integer(k * b.width)) for k, j in enumerate(js)]
+
         def row(number: Index) -> None:
             i = b.add(first, b.mul(step, number.base))
-            begin = b.mul(i, down)
+            places = [p.plus(j, b.mul(i, apart)) for j in js]
 
-            def term(earlier: Index, total: Value) -> Sequence[Value]:
-                k = b.add(first, b.mul(step, earlier.base))
-                factor = text.load(t, Index(b.add(begin, b.mul(k, across))))
-                return [text.less(total, factor, text.load(x, Index(k), j, mask=mask))]
+            def term(earlier: Index, right: Value, *totals: Value) -> Sequence[Value]:
+                factor = text.load(t, Index(right))
+                pairs = zip(
+                    totals, [text.load(strip, earlier, lane) for lane in lanes_of], strict=True
+                )
+                return [b.add(right, after), *[text.less(x, factor, y) for x, y in pairs]]
 
-            (total,) = p.each(number.base, [text.load(x, Index(i), j, mask=mask)], term, 0)
-            pivot = text.load(t, Index(b.add(begin, b.mul(i, across))))
-            divided = text.rule(e.divide, total, pivot)
-            text.store(x, Index(i), j, value=b.select(unit, total, divided), mask=mask)
+            begin = b.add(b.mul(i, down), b.mul(first, across))
+            start = [begin, *[text.load(x, place, mask=mask) for place in places]]
+            _, *totals = p.each(number.base, start, term, 0)
+            pivot = text.load(t, Index(b.add(b.mul(i, down), b.mul(i, across))))
+            divisor = b.select(unit, literal(1, kind), pivot)
+            for place, lane, total in zip(places, lanes_of, totals, strict=True):
+                value = text.rule(e.divide, total, divisor)
+                text.store(x, place, value=value, mask=mask)
+                text.store(strip, number, lane, value=value)
 
         text.count(integer(0), n, row)
         return ()
 
+    def vectors(j: Value) -> Sequence[Value]:
+        return solved(
+            TRUE, *[Index(b.add(j, integer(k * b.width)), integer(1)) for k in range(VECTORS)]
+        )
+
     def several() -> Sequence[Value]:
-        p.lanes(columns, (), solved)
+        width = VECTORS * b.width
+        whole = b.mul(b.op("sdiv", columns, integer(width)), integer(width))
+        p.looped(integer(0), whole, width, (), vectors)
+        p.run(whole, columns, (), lambda j, mask: solved(mask, j))
         return ()
 
     def single() -> Sequence[Value]:
-        p.each(columns, (), lambda j: solved(j, TRUE), 0)
+        p.each(columns, (), lambda j: solved(TRUE, j), 0)
         return ()
 
     if lanes > 1:
         single()
     else:
         b.branch(b.op("icmp sge", columns, integer(SIDE_BY_SIDE)), several, single)
-    sizes = "i64 %n, i64 %columns, i64 %down, i64 %across, i64 %first, i64 %step, i1 %unit"
+    sizes = ", ".join([x.typed for x in (n, columns, apart, down, across, first, step, unit)])
     return text.done(name, f"ptr noalias readonly %t, ptr noalias %x, {sizes}")
 
 

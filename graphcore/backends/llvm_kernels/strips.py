@@ -11,7 +11,7 @@ from graphcore.ir.sizes import count, unknowns
 from graphcore.ops import tensor as t
 
 from . import matvecs
-from .addressing import Buffer, Index
+from .addressing import Buffer, Index, moved
 from .arithmetic import kind_of
 from .batches import in_ranges
 from .builder import FALSE, Value, integer
@@ -19,7 +19,7 @@ from .conversions import DTYPES
 from .entrance import Address
 from .matvecs import FEW_HALVES, LANES, ROWS
 from .places import is_register
-from .products import Operand, moved, operand, start
+from .products import Operand, operand, start
 from .results import finished
 from .rows import Pair
 from .writer import Homes, Taken, Writer

@@ -1,0 +1,143 @@
+"""Triangles of more rows than `small_matrices` solves: by products of blocks, which threads share.
+
+The first half of the rows is solved, its product with the block of the triangle beside the others
+is removed from these, and they are solved, each half in the same way. Threads share the columns.
+What is computed for a column depends on the size of the triangle alone, and so do the bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from graphcore.ir import Shape, TensorType
+
+from . import dense, small_matrices
+from .addressing import moved
+from .batches import in_ranges
+from .builder import FALSE, TRUE, Builder, Value, integer
+from .conversions import DTYPES
+from .elementary import compiled, module
+from .entrance import Address
+from .machine import Code, cached, levels
+from .writer import Writer
+
+KINDS = dense.KINDS
+ROWS = 48
+"""The most rows of a triangle that are solved one after the other."""
+MULTIPLE = 8
+"""Halves have a multiple of so many rows."""
+COLUMNS = 96
+"""How many columns a thread solves at least."""
+
+
+class Ways(NamedTuple):
+    """Which triangle it is, whether it lies transposed, and whether 1 is on its diagonal."""
+
+    lower: bool
+    transposed: bool
+    unit: bool
+
+
+def solve_triangular(
+    w: Writer, kind: str, batch: Shape, sizes: tuple[Value, Value],
+    where: Callable[[tuple[Value, ...]], tuple[Value, Value]], ways: Ways,
+) -> None:  # fmt: skip
+    """x becomes the y with t y = x, for each of a batch; `where` says where t and x begin."""
+    b, (n, columns) = w.b, sizes
+    is_copied = ways.transposed and not (n.number and n.number <= small_matrices.MOST_SOLVED)
+    type = TensorType(DTYPES[kind], dense.room_for(levels()[0]) if is_copied else (0,))
+    taken, pointer = w.program.take(type)
+
+    def ranges() -> None:
+        room = w.sharing.own(pointer, lambda: w.program.bytes(type))
+
+        def some(index: tuple[Value, ...], first: Value, many: Value) -> None:
+            t, x = where(index)
+            given = t, moved(b, x, first, kind), n, many, columns
+            small_matrices.either(
+                w,
+                n,
+                lambda: small_matrices.solve_triangular(w, kind, *given, *ways),
+                lambda: solve_by_halves(w, kind, room, *given, ways),
+                small_matrices.MOST_SOLVED,
+            )
+
+        in_ranges(w, batch, columns, integer(COLUMNS), some)
+
+    def work() -> Value:
+        """Of few columns as of some: their rows wait for each other."""
+        per_value = integer(dense.PRODUCTS_PER_VALUE)
+        each = b.op("sdiv", b.mul(b.mul(n, n), b.add(columns, per_value)), per_value)
+        return b.mul(each, w.program.count(batch))
+
+    w.sharing.over(work, ranges, once=True)
+    w.program.give_back(taken)
+
+
+def solve_by_halves(
+    w: Writer, kind: str, room: Value, t: Value, x: Value,
+    n: Value, columns: Value, apart: Value, ways: Ways,
+) -> None:  # fmt: skip
+    """The same for some columns of one matrix, whose rows lie `apart`."""
+    one = integer(1)
+    steps = [one, n] if ways.transposed else [n, one]
+    hows = [FALSE if ways.lower else TRUE, TRUE if ways.unit else FALSE]
+    routine = w.program.shared(("solve", kind), Address(code(kind)["solve"]))
+    w.call(routine, t, x, room, n, columns, apart, *steps, *hows)
+
+
+@cached
+def code(kind: str) -> Code:
+    """The machine code of `solve` for values of a kind."""
+    return compiled(solve(kind), "solve")
+
+
+def solve(kind: str) -> str:
+    """The IR of `solve`, which calls itself: x becomes the y with t y = x, as in `Ways`.
+
+    Values of t lie `down` and `across` of each other, of which one is 1, rows of x `apart`. `room`
+    is memory of the type `dense.room_for`, which is used if `across` is not 1.
+    """
+    b, one = Builder(), integer(1)
+    names = "n", "columns", "apart", "down", "across"
+    n, columns, apart, down, across = sizes = [Value(f"%{name}", "i64") for name in names]
+    t, x, room = pointers = [Value(f"%{name}", "ptr") for name in ("t", "x", "room")]
+    upper, unit = ways = [Value(f"%{name}", "i1") for name in ("upper", "unit")]
+
+    def call(routine: str | int, *given: Value) -> None:
+        text = routine if isinstance(routine, str) else f"inttoptr (i64 {routine} to ptr)"
+        b.do(f"call void {text}({', '.join([x.typed for x in given])})", *given)
+
+    def at_once() -> Sequence[Value]:
+        first = b.select(upper, b.sub(n, one), integer(0))
+        order = first, b.select(upper, integer(-1), one)
+        routine = small_matrices.code("triangular", kind)["triangular"]
+        call(routine, t, x, n, columns, apart, down, across, *order, unit)
+        return ()
+
+    def by_halves() -> Sequence[Value]:
+        half = b.op("sdiv", b.add(n, integer(2 * MULTIPLE - 1)), integer(2 * MULTIPLE))
+        size = b.mul(half, integer(MULTIPLE))
+        rest = b.sub(n, size)
+        first, second = b.select(upper, rest, integer(0)), b.select(upper, integer(0), size)
+
+        def part(begin: Value, many: Value) -> Value:
+            rows = moved(b, x, b.mul(begin, apart), kind)
+            corner = moved(b, t, b.mul(begin, b.add(down, across)), kind)
+            call("@solve", corner, rows, room, many, columns, apart, down, across, upper, unit)
+            return rows
+
+        solved = part(first, size)
+        block = moved(b, t, b.add(b.mul(second, down), b.mul(first, across)), kind)
+        left = moved(b, x, b.mul(second, apart), kind)
+        steps = down, across, apart, one, apart, size
+        remove = dense.code_that_removes(kind)["remove"]
+        call(remove, block, solved, left, left, room, rest, size, columns, *steps, FALSE)
+        part(second, rest)
+        return ()
+
+    b.branch(b.op("icmp sle", n, integer(ROWS)), at_once, by_halves)
+    b.do("ret void")
+    given = ", ".join([value.typed for value in (*pointers, *sizes, *ways)])
+    return module(f"define void @solve({given})", b)

@@ -1,0 +1,105 @@
+"""Triangles of many rows, which are solved by products of blocks."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+import graphcore as gc
+from graphcore.backends.llvm_kernels import blocked, entrance, sharing, threads
+from graphcore.ir import Node
+from graphcore.ir.errors import GraphError
+from graphcore.ops import linalg
+from graphcore.ops import tensor as t
+
+from .native import Both, M, N, given, needs_machine_code
+
+pytestmark = needs_machine_code
+
+SHAPES = [(63, 5), (64, 97), (65, 1), (66, 33), (128, 0), (130, 24), (257, 50)]
+"""Rows and columns: around the sizes of blocks, and of what is solved at once."""
+WAYS = [*product((True, False), repeat=3)]
+
+
+def solved(a: Node, b: Node, lower: bool, transposed: bool, unit: bool) -> Node:
+    a = t.transpose(a, perm=(0, 2, 1)) if transposed else a
+    return linalg.solve_triangular(a, b, lower=lower, unit=unit, check=False)
+
+
+def triangles(rng: np.random.Generator, n: int, batch: int = 2) -> np.ndarray:
+    """Matrices whose triangles have solutions of the size of their right-hand sides."""
+    return rng.normal(size=(batch, n, n)) / (n + 1) + np.eye(n) * rng.uniform(1, 2, (batch, 1, n))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_triangles(dtype: str) -> None:
+    a, b = given("a", 2, N, N, dtype=dtype), given("b", 2, N, M, dtype=dtype)
+    both = Both([solved(a, b, *ways) for ways in WAYS])
+    assert both.text.count("in blocks") == len(WAYS)
+    rng, eps = np.random.default_rng(0), np.finfo(dtype).eps
+    for n, m in SHAPES:
+        ts, right = triangles(rng, n).astype(dtype), rng.normal(size=(2, n, m)).astype(dtype)
+        found = both.agree([ts, right], (n, m), 1e3)
+        for x, (lower, transposed, unit) in zip(found, WAYS, strict=True):
+            of = np.swapaxes(ts, 1, 2) if transposed else ts
+            used = (np.tril if lower else np.triu)(of).astype(float)
+            if unit:
+                used[:, range(n), range(n)] = 1
+            bound = n * eps * (abs(used) @ abs(x)) + eps * abs(right)
+            assert (abs(used @ x - right) <= bound).all(), (n, m, lower, transposed, unit)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_columns_that_are_not_finite_stay_alone(bad: float) -> None:
+    a, b = given("a", N, N), given("b", N, M)
+    both = Both([linalg.solve_triangular(a, b, lower=True, unit=False, check=False)])
+    rng, n, m = np.random.default_rng(1), 150, 40
+    (ts,), right = triangles(rng, n, 1), rng.normal(size=(n, m))
+    (usual,) = both.native([ts, right], (n, m))
+    right[70, 5] = bad
+    (found,) = both.native([ts, right], (n, m))
+    np.testing.assert_array_equal(np.delete(found, 5, 1), np.delete(usual, 5, 1))
+    np.testing.assert_array_equal(found[:70, 5], usual[:70, 5])
+    assert not np.isfinite(found[70:, 5]).any()
+
+
+def test_a_matrix_of_a_batch_without_an_inverse() -> None:
+    a = gc.tensor("a", {"i": None, "p": None, "q": None})
+    b = gc.tensor("b", {"i": None, "p": None, "k": None})
+    f = gc.compile([a, b], gc.linalg.solve_triangular(a, b, ("p", "q"), lower=True), native=True)
+    rng = np.random.default_rng(2)
+    ts, right = triangles(rng, 100, 5), rng.normal(size=(5, 100, 7))
+    every_second = f(ts[::2], right[::2, :, ::2])
+    np.testing.assert_array_equal(every_second, f(ts, right)[::2, ::2])
+    ts[3, 90, 90] = 0
+    with pytest.raises(GraphError, match="singular"):
+        f(ts, right)
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+def test_threads_share_columns_and_matrices(batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in ((sharing, "LEAST"), (sharing, "FEW"), (entrance, "HUGE_NEST")):
+        monkeypatch.setattr(name, value, 1)
+    monkeypatch.setattr(blocked, "COLUMNS", 5)
+    a = gc.tensor("a", {"i": None, "p": None, "q": None})
+    b = gc.tensor("b", {"i": None, "p": None, "k": None})
+    c = gc.tensor("c", {"i": None, "q": None, "k": None})
+    below = gc.linalg.solve_triangular(a, b, ("p", "q"), lower=True)
+    above = gc.linalg.solve_triangular(a, c, ("q", "p"), lower=False)
+    f = gc.compile([a, b, c], [below, above], native=True)
+    lines = [line for line in f.source.splitlines() if "in blocks" in line]
+    assert ["shared by threads where long" in line for line in lines] == [True] * 2
+    assert "share its loops" in str(f.why(below))
+    rng = np.random.default_rng(3)
+    for n, columns in ((20, 33), (65, 1), (90, 33), (200, 12)):
+        sides = [rng.normal(size=(batch, n, columns)) for _ in range(2)]
+        arrays, before, found = [triangles(rng, n, batch), *sides], threads.shared(), []
+        for many in (1, 2, 3, 7):
+            with gc.threads(many):
+                found.append(f(*arrays))
+        for results in found[1:]:
+            for x, y in zip(results, found[0], strict=True):
+                np.testing.assert_array_equal(x, y)
+        assert threads.shared() > before or batch * columns == 1
