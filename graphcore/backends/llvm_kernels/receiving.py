@@ -8,11 +8,11 @@ and subtracted in the end: no addition waits for it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 from graphcore.analysis.values import are_distinct
-from graphcore.ir import Node, Op, TensorType
+from graphcore.ir import Node, Op, TensorType, reached
 from graphcore.ir.sizes import count
 from graphcore.ops import elementwise as e
 from graphcore.ops import tensor as t
@@ -22,6 +22,7 @@ from .arithmetic import cast, kind_of, literal, rule_of
 from .batches import in_ranges
 from .builder import FALSE, TRUE, WIDTH, Value, integer
 from .conversions import DOUBLE, DTYPES
+from .flops import COSTS
 from .folds import across, error, if_finite
 from .places import At, Places, counted, position
 from .results import changed, finished
@@ -47,7 +48,7 @@ START = {t.scatter: 0, t.scatter_prod: 1}
 
 def received(w: Writer, node: Node, homes: Homes) -> None:
     """All positions are checked first; places along the last axis, if it has none, are lanes."""
-    p, axes, kind = w.places, node.attrs["axes"], kind_of(node)
+    p, b, axes, kind = w.places, w.b, node.attrs["axes"], kind_of(node)
     buffer = w.home(node)
     w.check(node, node)
 
@@ -68,6 +69,8 @@ def received(w: Writer, node: Node, homes: Homes) -> None:
     with w.vectorised(node):
         if side_by_side:
             w.sharing.over(write.work, write.in_columns)
+        elif write.gathers():
+            b.branch(write.are_many(), write.of_stored_ones, write.in_order)
         else:
             w.sharing.over(write.work, write.in_places)
     for there in added:
@@ -102,6 +105,43 @@ class Updates:
         b = self.b
         in_ranges(self.w, (), self.w.size(self.shape[n]), integer(SOME_COLUMNS), some)
 
+    def gathers(self) -> bool:
+        """Whether an update is computed from a value at another position."""
+        p = self.p
+
+        def computed(xs: Iterable[Node]) -> list[Node]:
+            return [x for x in xs if x.inputs and x not in p.buffers and x not in p.numbers]
+
+        return any(
+            x.op is t.gather
+            for x in reached(computed([self.updates]), lambda x: computed(x.inputs))
+        )
+
+    def are_many(self) -> Value:
+        """Whether there are so many updates that those that gather are stored first."""
+        number, least = self.work(), COSTS.updates_stored
+        if number.number is not None:
+            return TRUE if number.number >= least else FALSE
+        return self.b.op("icmp sge", number, integer(least))
+
+    def of_stored_ones(self) -> Sequence[Value]:
+        """The updates are computed by lanes and stored, before any is made."""
+        w, p, x = self.w, self.p, self.updates
+        buffer = w.new(self.node, x.type)
+        put = lambda index, mask: p.store(buffer, index, mask, p.at(x, index, mask))
+        with w.vectorised(x):
+            w.sharing.over(self.work, partial(p.everywhere, x.type.shape, put), once=True)
+        p.buffers[x] = changed(w, buffer)
+        w.sharing.over(self.work, self.in_places, once=True)
+        del p.buffers[x]
+        return ()
+
+    def in_order(self) -> Sequence[Value]:
+        """One thread makes all updates."""
+        with self.w.sharing.in_order():
+            self.in_turn(None)
+        return ()
+
     def in_places(self) -> None:
         """Each thread makes the updates of its own range of the first axis that has positions.
 
@@ -111,8 +151,7 @@ class Updates:
         b, (axis, *_), sharing = self.b, self.axes, self.w.sharing
         size = self.w.size(self.node.type.shape[axis])
         if sharing.waiting is None or not self.rank:
-            with sharing.in_order():
-                self.in_turn(None)
+            self.in_order()
             return
         with sharing.in_order():
             ascend = mostly(self.p, "icmp sle", self.indices[0])

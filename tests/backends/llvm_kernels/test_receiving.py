@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from graphcore.backends import llvm_kernels
+from graphcore.backends.llvm_kernels import receiving
+from graphcore.backends.llvm_kernels.flops import COSTS
 from graphcore.backends.llvm_kernels.planning import best_plan
 from graphcore.backends.llvm_kernels.receiving import COMBINED, SAMPLE
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
-from graphcore.ir.sizes import Size
+from graphcore.ir.sizes import Size, unknown
 from graphcore.ops import elementwise as e
 from graphcore.ops import tensor as t
 from graphcore.schedule.regions import as_one
@@ -54,6 +57,28 @@ def test_updates_are_combined_in_order(op: Op, kind: str, dtype: str) -> None:
         if op is t.scatter_prod and dtype != "int64":
             values["y"] = np.sign(values["y"]) + (values["y"] == 0)
         both.agree([values[str(x.attrs["name"])] for x in both.params], (n, m), 400)
+
+
+@pytest.mark.parametrize("axes", [(0,), (0, 1)], ids=str)
+def test_many_updates_that_gather_are_stored_first(
+    axes: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fewer are computed where they are made."""
+    monkeypatch.setattr(receiving, "COSTS", replace(COSTS, updates_stored=30))
+    i, j = [given(name, N, dtype="int64") for name in "ij"]
+    z = given("z", unknown("k"))
+    there = given("x", *[M for _ in axes])
+    update = e.multiply(t.gather(z, j, axes=(0,)), given("y", N))
+    combined = t.scatter_add(there, update, *[i for _ in axes], axes=axes)
+    both = Both(
+        [combined, t.scatter(e.negative(update), j, shape=z.type.shape, axes=(0,))], ("n", "m", "k")
+    )
+    rng = np.random.default_rng(8)
+    for n, m, k in ((0, 1, 1), (29, 3, 5), (30, 3, 5), (400, 7, 90)):
+        values = {"i": rng.integers(-m, m, n), "j": rng.integers(0, k, n)}
+        values |= {"x": some(rng, (m,) * len(axes), "float64"), "y": some(rng, (n,), "float64")}
+        values["z"] = some(rng, (k,), "float64")
+        both.agree([values[str(x.attrs["name"])] for x in both.params], (n, m, k), 400)
 
 
 def test_values_that_are_not_finite_stay_where_they_are() -> None:
