@@ -132,6 +132,18 @@ class Memory:
             return TRUE if i.base.number >= 0 else FALSE
         return self.b.op("icmp sge", self.spelled(i), integer(0))
 
+    # ---- parts of buffers
+
+    def after(self, buffer: Buffer, places: Value) -> Buffer:
+        """What is left of a buffer of one axis behind so many places."""
+        return self.moved(buffer, places, (self.b.sub(buffer.shape[0], places),))
+
+    def moved(self, buffer: Buffer, places: Value, shape: tuple[Value, ...]) -> Buffer:
+        """A buffer that begins so many places on."""
+        text = f"getelementptr {type_of(buffer.kind)}, {buffer.pointer.typed}, {places.typed}"
+        pointer = self.b.emit("ptr", 0, text, buffer.pointer, places)
+        return buffer._replace(pointer=pointer, shape=shape)
+
     # ---- access
 
     def load(self, buffer: Buffer, index: Sequence[Index], mask: Value) -> Value:

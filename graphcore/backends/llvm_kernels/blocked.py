@@ -45,7 +45,8 @@ def solve_triangular(
 ) -> None:  # fmt: skip
     """x becomes the y with t y = x, for each of a batch; `where` says where t and x begin."""
     b, (n, columns) = w.b, sizes
-    is_copied = ways.transposed and not (n.number and n.number <= small_matrices.MOST_SOLVED)
+    is_small = n.number is not None and n.number <= small_matrices.MOST_SOLVED
+    is_copied = not is_small and dense.is_copied(n.number, ways.transposed)
     type = TensorType(DTYPES[kind], dense.room_for(levels()[0]) if is_copied else (0,))
     taken, pointer = w.program.take(type)
 
@@ -97,7 +98,7 @@ def solve(kind: str) -> str:
     """The IR of `solve`, which calls itself: x becomes the y with t y = x, as in `Ways`.
 
     Values of t lie `down` and `across` of each other, of which one is 1, rows of x `apart`. `room`
-    is memory of the type `dense.room_for`, which is used if `across` is not 1.
+    is memory of the type `dense.room_for`, which is used if `dense.is_copied` says so.
     """
     b, one = Builder(), integer(1)
     names = "n", "columns", "apart", "down", "across"

@@ -31,6 +31,7 @@ from .folds import rounding
 from .lapack import Call, check_sizes
 from .machine import levels
 from .places import At
+from .product_sums import CHUNK, LONGEST_INNER
 from .results import changed, finished
 from .storing import reaches
 from .writer import Homes, Writer
@@ -194,12 +195,12 @@ def may_be_thin(w: Writer, node: Node, rows: Value) -> Value:
 
 
 class Memory:
-    """Memory for a product: sums of blocks of the inner axis, and rows of x that are copied."""
+    """Memory for a product: sums of blocks of the inner axis, and copies of operands."""
 
     def __init__(self, w: Writer, node: Node) -> None:
         self.w, kind, inner = w, node.type.dtype, node.inputs[0].type.shape[-1]
-        blocks = [more_than(inner, n) for n in (dense.INNER_OF_FEW_ROWS, dense.LONGEST_INNER)]
-        copied = operand(node.inputs[0]).transposed
+        blocks = [more_than(inner, n) for n in (dense.INNER_OF_FEW_ROWS, LONGEST_INNER)]
+        copied = dense.is_copied(node.type.shape[-2], operand(node.inputs[0]).transposed)
         self.parts = sum(blocks, start=0)
         room = dense.room_for(levels()[0]) if copied else (0,)
         self.types = TensorType(kind, (self.parts, *node.type.shape[-2:])), TensorType(kind, room)
@@ -221,7 +222,7 @@ class Memory:
         inner = node.inputs[0].type.shape[-1]
         if is_found(inner) or (isinstance(inner, int) and inner <= dense.LONGEST_OF_FEW_ROWS):
             return None
-        many = (inner + dense.CHUNK - 1) // dense.CHUNK
+        many = (inner + CHUNK - 1) // CHUNK
         shape = many, 3, minimum(rows, few), minimum(columns, narrow)
         self.taken.append(w.program.take(TensorType(node.type.dtype, shape)))
         sizes = tuple(map(w.size, (many, 3, rows, columns)))
@@ -321,14 +322,14 @@ def sums_of_chunks(w: Writer, node: Node, buffer: Buffer, memory: Memory) -> Non
     code = Address(dense.code(kind)["dense"])
 
     def chunk(room: Value, first: Value) -> Sequence[Value]:
-        number, many = b.op("sdiv", first, integer(dense.CHUNK)), b.sub(inner, first)
+        number, many = b.op("sdiv", first, integer(CHUNK)), b.sub(inner, first)
         own = p.place([Index(number), *[Index(integer(0))] * 3], parts.shape).base
         into = moved(b, parts.pointer, own, kind)
         given = (
             moved(b, w.lying(x.base).pointer, b.mul(first, strides[1]), kind),
             moved(b, w.lying(y.base).pointer, b.mul(first, strides[2]), kind),
             *(into, moved(b, into, b.mul(rows, columns), kind), room),
-            *(rows, b.call("smin", many, integer(dense.CHUNK)), columns),
+            *(rows, b.call("smin", many, integer(CHUNK)), columns),
             *(*strides, columns, inner, upper),
         )
         w.call(w.program.shared(("dense", kind), code), *given)
@@ -338,9 +339,9 @@ def sums_of_chunks(w: Writer, node: Node, buffer: Buffer, memory: Memory) -> Non
         step = partial(chunk, memory.of_thread().room)
 
         def some(_: object, first: Value, many: Value) -> None:
-            p.looped(first, b.add(first, many), dense.CHUNK, (), step)
+            p.looped(first, b.add(first, many), CHUNK, (), step)
 
-        in_ranges(w, (), inner, integer(dense.CHUNK), some)
+        in_ranges(w, (), inner, integer(CHUNK), some)
 
     def join(index: At, mask: Value) -> None:
         def sums(number: Value) -> Value:
@@ -361,7 +362,7 @@ def sums_of_chunks(w: Writer, node: Node, buffer: Buffer, memory: Memory) -> Non
         first = sums(integer(0))
         zero = b.widen(literal(0.0, kind), first.wide) if first.wide else literal(0.0, kind)
         long = partial(joined, exactly, first, zero)
-        is_long = reaches(b, inner, dense.LONGEST_INNER + 1)
+        is_long = reaches(b, inner, LONGEST_INNER + 1)
         (total,) = b.branch(is_long, long, partial(joined, plainly, first))
         p.store(buffer, index, mask, total)
 

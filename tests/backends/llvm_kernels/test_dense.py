@@ -12,7 +12,7 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
-from graphcore.backends.llvm_kernels import dense, elementary, machine, storing
+from graphcore.backends.llvm_kernels import dense, elementary, machine, product_sums, storing
 from graphcore.backends.rounding import ADDITIONS
 
 from .native import fenced, needs_machine_code
@@ -30,7 +30,7 @@ SIZES = [
         (3, dense.LONGEST_OF_FEW_ROWS + 1, 9),
         (17, 3500, 3),
     ],
-    (2, dense.LONGEST_INNER + 300, 3),
+    (2, product_sums.LONGEST_INNER + 300, 3),
 ]
 """(rows, inner, columns) at and beside the ends of tiles, strips and blocks."""
 
@@ -121,7 +121,12 @@ def test_both_levels_give_the_same_bits(kind: str, monkeypatch: pytest.MonkeyPat
 def test_columns_of_a_product_have_the_bits_of_the_whole(kind: str) -> None:
     """So that threads can share a product of few rows; columns beside are left alone."""
     rng = np.random.default_rng(8)
-    for sizes in [(3, 700, 90), (16, 70, 601), (40, 300, 61), (2, dense.LONGEST_INNER + 9, 20)]:
+    for sizes in [
+        (3, 700, 90),
+        (16, 70, 601),
+        (40, 300, 61),
+        (2, product_sums.LONGEST_INNER + 9, 20),
+    ]:
         x, y = matrices(rng, sizes, KINDS[kind], (False, False))
         whole, z = multiplied(x, y), np.full((sizes[0], sizes[2]), 7, KINDS[kind])
         ends = [0, 17, 18, sizes[2] - 1]
@@ -139,7 +144,7 @@ def test_equal_bits_however_the_matrices_lie(kind: str) -> None:
         found = multiplied(x, y)
         copy = np.asfortranarray(x)
         assert multiplied(copy, y).tobytes() == found.tobytes(), sizes
-        if sizes[0] > dense.FEW_ROWS or sizes[1] * sizes[2] <= dense.IN_CACHE:
+        if sizes[0] > dense.FEW_ROWS or sizes[1] * sizes[2] <= product_sums.IN_CACHE:
             assert multiplied(x, np.asfortranarray(y)).tobytes() == found.tobytes(), sizes
 
 
