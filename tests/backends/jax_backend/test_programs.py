@@ -12,6 +12,7 @@ import graphcore as gc
 from benchmarks.programs import FURTHER, NAMES, Program
 from tests import run_cases
 from tests.backends.jax_backend.random_programs import verdicts
+from tests.cases import test_harder_cases as harder
 from tests.cases.test_seed_cases import CASES, EVERY
 from tests.shares import shared
 
@@ -35,6 +36,22 @@ def on_jax() -> Iterator[None]:
 @pytest.mark.parametrize("name", shared(CASES, 16))
 def test_cases(name: str) -> None:
     run_cases.check(CASES[name], EVERY)
+
+
+HARDER = {case["id"]: case for case in harder.CASES}
+OF_ANY_SIZE = [case["id"] for case in harder.BY_NAME]
+
+
+@pytest.mark.usefixtures("on_jax")
+@pytest.mark.parametrize("name", shared(HARDER, 16))
+def test_harder_cases(name: str) -> None:
+    run_cases.check(HARDER[name], harder.CASES)
+
+
+@pytest.mark.usefixtures("on_jax")
+@pytest.mark.parametrize("name", shared(OF_ANY_SIZE, 16))
+def test_harder_cases_of_any_size(name: str) -> None:
+    run_cases.check(HARDER[name], harder.CASES, unknown=True)
 
 
 @pytest.mark.parametrize("name", shared([*NAMES, *FURTHER], 6))
