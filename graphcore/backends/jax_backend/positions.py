@@ -41,6 +41,11 @@ class Places(NamedTuple):
         """The number of axes of each position."""
         return int(self.at.ndim) - 1
 
+    @property
+    def meeting(self) -> int:
+        """How many positions may be one place."""
+        return math.prod(n for i, n in enumerate(self.at.shape[:-1]) if i not in self.beside)
+
     def gather(self, x: Value) -> Value:
         """The values of `x` there: the axes of the positions, then its other axes."""
         indexed = {*self.picked, *self.walked}
@@ -158,10 +163,23 @@ def receiving(change: Change, start: int | None = None) -> Entry:
 
 
 def add(at: Places, x: Value, updates: Value) -> Value:
-    """Sums of bools are `or`."""
+    """Sums of bools are `or`.
+
+    XLA adds one update after the other. Where so many may meet that their rounding would count,
+    they are added in a longer dtype.
+    """
     if x.dtype.kind == "b":
         return highest(at, x, updates)
-    return at.scatter(lax.scatter_add, x, updates)
+    wide = LONGER.get(x.dtype.name)
+    if wide is None or at.meeting <= FEW.get(x.dtype.name, 1):
+        return at.scatter(lax.scatter_add, x, updates)
+    return at.scatter(lax.scatter_add, x.astype(wide), updates.astype(wide)).astype(x.dtype)
+
+
+LONGER = {"float16": "float32", "float32": "float64", "complex64": "complex128"}
+"""The dtypes in which many updates are added."""
+FEW = {"float32": 1024, "complex64": 1024}
+"""How many updates are added in the dtype itself."""
 
 
 def multiply(at: Places, x: Value, updates: Value) -> Value:

@@ -9,6 +9,7 @@ import jax
 import numpy as np
 import pytest
 
+import graphcore as gc
 from graphcore.backends.jax_backend import arrays
 from graphcore.backends.jax_backend.table import TABLE
 from graphcore.ir import Node, TensorType
@@ -153,3 +154,12 @@ def test_parts_are_overwritten_on_one_device_and_on_a_mesh(meshed: bool) -> None
         part = RANDOM.normal(size=shape)
         cases.append((tensor.overwrite(*params(x, part), starts=starts, steps=steps), [x, part]))
     agree(*cases, meshed=meshed)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_many_updates_at_one_place_keep_their_digits(dtype: str) -> None:
+    """Added one by one, 2,049 ones are 2,048 in float16."""
+    x = gc.tensor("x", {"row": None}, dtype=dtype)
+    f = gc.compile([x], gc.segment_sum(x, gc.zeros_like(x, "int64"), 1), target="jax")
+    given = np.random.default_rng(0).uniform(0.5, 1.5, 30_000).astype(dtype)
+    np.testing.assert_allclose(f(given), given.astype(float).sum(), 2 * np.finfo(dtype).eps)
