@@ -66,3 +66,16 @@ def test_programs_of_the_benchmarks(name: str) -> None:
 def test_random_programs(kind: str, first: int) -> None:
     found = verdicts(kind, first, 10).items()
     assert [(seed, x.reason) for seed, x in found if x.kind in ("differs", "lacks")] == []
+
+
+def test_a_few_random_programs_in_buckets() -> None:
+    found = verdicts("graphs", 5, 2, buckets=True).items()
+    assert [(seed, x.reason) for seed, x in found if x.kind in ("differs", "lacks")] == []
+
+
+@pytest.mark.parametrize("first", shared(range(0, 120, 10), 6))
+@pytest.mark.parametrize("kind", ["graphs", "loops", "programs"])
+def test_random_programs_in_buckets(kind: str, first: int) -> None:
+    """Padding has no part in results; what no padding can leave out is refused by name."""
+    found = verdicts(kind, first, 10, buckets=True).items()
+    assert [(seed, x.reason) for seed, x in found if x.kind == "differs"] == []
