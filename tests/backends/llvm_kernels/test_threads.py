@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ import pytest
 
 import graphcore as gc
 from benchmarks.programs import NAMES, Program
-from graphcore.backends.llvm_kernels import entrance, sharing, threads
+from graphcore.backends.llvm_kernels import entrance, receiving, sharing, threads
+from graphcore.backends.llvm_kernels.flops import COSTS
 from tests.machine_code import build
 from tests.random_programs.running import arguments, built
 from tests.targets.drawing import KINDS
@@ -274,6 +276,24 @@ def test_updates_are_shared_where_positions_mostly_ascend(random: np.random.Gene
         counts.append(threads.shared() - before)
         np.testing.assert_allclose(found, v + np.bincount(positions, p, 40), rtol=1e-12)
     assert counts[0] < counts[1]
+
+
+@pytest.mark.usefixtures("short")
+def test_updates_that_gather_are_shared_twice(
+    monkeypatch: pytest.MonkeyPatch, random: np.random.Generator
+) -> None:
+    """Threads share their computation, and then the updates where positions ascend."""
+    monkeypatch.setattr(receiving, "COSTS", replace(COSTS, updates_stored=500))
+    f = gc.compile([V, AT, P], V.at[{"i": AT}].add(P * V[{"i": AT}]), target="native")
+    v, p, at = random.normal(size=40), random.normal(size=900), random.integers(0, 40, 900)
+    for positions in (at, np.sort(at), at[:499]):
+        found = []
+        for number in NUMBERS:
+            with gc.threads(number):
+                found.append(f(v, positions, p[: len(positions)]))
+            np.testing.assert_array_equal(found[-1], found[0])
+        added = np.bincount(positions, p[: len(positions)] * v[positions], 40)
+        np.testing.assert_allclose(found[0], v + added, rtol=1e-12)
 
 
 @pytest.mark.slow
