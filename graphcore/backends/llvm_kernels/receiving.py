@@ -105,36 +105,56 @@ class Updates:
         b = self.b
         in_ranges(self.w, (), self.w.size(self.shape[n]), integer(SOME_COLUMNS), some)
 
-    def gathers(self) -> bool:
-        """Whether an update is computed from a value at another position."""
+    def gathers(self) -> list[Node]:
+        """The gathers that updates are computed by, of values at other positions."""
+        found = reached(self.computed([self.updates]), lambda x: self.computed(x.inputs))
+        return [x for x in found if x.op is t.gather]
+
+    def computed(self, xs: Iterable[Node]) -> list[Node]:
+        """Those of some values that are computed where they are read."""
         p = self.p
+        return [x for x in xs if x.inputs and x not in p.buffers and x not in p.numbers]
 
-        def computed(xs: Iterable[Node]) -> list[Node]:
-            return [x for x in xs if x.inputs and x not in p.buffers and x not in p.numbers]
-
-        return any(
-            x.op is t.gather
-            for x in reached(computed([self.updates]), lambda x: computed(x.inputs))
-        )
+    def of_several(self) -> list[Node]:
+        """The operands of gathers that are computed of several tensors: each is read at random."""
+        found = dict[Node, None]()
+        for x in self.computed([gather.inputs[0] for gather in self.gathers()]):
+            below = reached([x], lambda y: self.computed([y]) and y.inputs)
+            if len([y for y in below if y in self.p.buffers and y.type.shape]) > 1:
+                found[x] = None
+        return [*found]
 
     def are_many(self) -> Value:
-        """Whether there are so many updates that those that gather are stored first."""
-        number, least = self.work(), COSTS.updates_stored
-        if number.number is not None:
-            return TRUE if number.number >= least else FALSE
-        return self.b.op("icmp sge", number, integer(least))
+        """Whether updates that gather are stored first: if they are many.
+
+        So are operands of gathers that are computed of several tensors, if they have no more places
+        than there are updates.
+        """
+        number, least = self.work(), integer(COSTS.updates_stored)
+        for x in self.of_several():
+            least = self.b.call("smax", least, self.w.program.count(x.type.shape))
+        if number.number is not None and least.number is not None:
+            return TRUE if number.number >= least.number else FALSE
+        return self.b.op("icmp sge", number, least)
 
     def of_stored_ones(self) -> Sequence[Value]:
         """The updates are computed by lanes and stored, before any is made."""
-        w, p, x = self.w, self.p, self.updates
-        buffer = w.new(self.node, x.type)
+        stored = [*self.of_several(), self.updates]
+        for x in stored:
+            self.store(x)
+        self.w.sharing.over(self.work, self.in_places, once=True)
+        for x in stored:
+            del self.p.buffers[x]
+        return ()
+
+    def store(self, x: Node) -> None:
+        """Store a value, whose loops threads share, for as long as the updates are made."""
+        w, p = self.w, self.p
+        buffer, work = w.new(self.node, x.type), partial(w.program.count, x.type.shape)
         put = lambda index, mask: p.store(buffer, index, mask, p.at(x, index, mask))
         with w.vectorised(x):
-            w.sharing.over(self.work, partial(p.everywhere, x.type.shape, put), once=True)
+            w.sharing.over(work, partial(p.everywhere, x.type.shape, put), once=True)
         p.buffers[x] = changed(w, buffer)
-        w.sharing.over(self.work, self.in_places, once=True)
-        del p.buffers[x]
-        return ()
 
     def in_order(self) -> Sequence[Value]:
         """One thread makes all updates."""

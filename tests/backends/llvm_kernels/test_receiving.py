@@ -63,21 +63,24 @@ def test_updates_are_combined_in_order(op: Op, kind: str, dtype: str) -> None:
 def test_many_updates_that_gather_are_stored_first(
     axes: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Fewer are computed where they are made."""
+    """Fewer are computed where they are made, and those of a product of more places."""
     monkeypatch.setattr(receiving, "COSTS", replace(COSTS, updates_stored=30))
     i, j = [given(name, N, dtype="int64") for name in "ij"]
-    z = given("z", unknown("k"))
+    z, of_two = (
+        given("z", unknown("k")),
+        e.multiply(given("z", unknown("k")), given("w", unknown("k"))),
+    )
     there = given("x", *[M for _ in axes])
-    update = e.multiply(t.gather(z, j, axes=(0,)), given("y", N))
+    update = e.multiply(t.gather(of_two, j, axes=(0,)), given("y", N))
     combined = t.scatter_add(there, update, *[i for _ in axes], axes=axes)
     both = Both(
         [combined, t.scatter(e.negative(update), j, shape=z.type.shape, axes=(0,))], ("n", "m", "k")
     )
     rng = np.random.default_rng(8)
-    for n, m, k in ((0, 1, 1), (29, 3, 5), (30, 3, 5), (400, 7, 90)):
+    for n, m, k in ((0, 1, 1), (29, 3, 5), (30, 3, 5), (50, 3, 60), (400, 7, 90)):
         values = {"i": rng.integers(-m, m, n), "j": rng.integers(0, k, n)}
         values |= {"x": some(rng, (m,) * len(axes), "float64"), "y": some(rng, (n,), "float64")}
-        values["z"] = some(rng, (k,), "float64")
+        values |= {name: some(rng, (k,), "float64") for name in "zw"}
         both.agree([values[str(x.attrs["name"])] for x in both.params], (n, m, k), 400)
 
 
