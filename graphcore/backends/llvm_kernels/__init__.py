@@ -230,7 +230,7 @@ def counts_of(graph: Graph, names: frozenset[str]) -> tuple[Size, ...]:
     nodes = [*graph.every_node()]
     counts = dict.fromkeys([count(x.shape) for node in nodes for x in items(node)])
     for node in nodes:
-        if node.op in (t.matmul, linalg.solve_triangular):
+        if node.op in (t.matmul, linalg.cholesky, linalg.solve_triangular):
             products = count((*node.type.shape, node.inputs[0].type.shape[-1]))
             counts[products // PRODUCTS_PER_VALUE] = None
     return tuple([n for n in counts if names_in(n) <= names])

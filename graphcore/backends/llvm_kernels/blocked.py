@@ -8,9 +8,10 @@ What is computed for a column depends on the size of the triangle alone, and so 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
-from graphcore.ir import Shape, TensorType
+from graphcore.ir import Shape, Size, TensorType
 
 from . import dense, small_matrices
 from .addressing import moved
@@ -18,7 +19,6 @@ from .batches import in_ranges
 from .builder import FALSE, TRUE, Builder, Value, integer
 from .conversions import DTYPES
 from .elementary import compiled, module
-from .entrance import Address
 from .machine import Code, cached, levels
 from .writer import Writer
 
@@ -40,18 +40,19 @@ class Ways(NamedTuple):
 
 
 def solve_triangular(
-    w: Writer, kind: str, batch: Shape, sizes: tuple[Value, Value],
+    w: Writer, kind: str, shape: Shape,
     where: Callable[[tuple[Value, ...]], tuple[Value, Value]], ways: Ways,
 ) -> None:  # fmt: skip
-    """x becomes the y with t y = x, for each of a batch; `where` says where t and x begin."""
-    b, (n, columns) = w.b, sizes
-    is_small = n.number is not None and n.number <= small_matrices.MOST_SOLVED
-    is_copied = not is_small and dense.is_copied(n.number, ways.transposed)
+    """x of a shape becomes the y with t y = x; `where` says where those of a batch begin."""
+    b, (*batch, rows, _), (n, columns) = w.b, shape, map(w.size, shape[-2:])
+    is_small = isinstance(rows, int) and rows <= small_matrices.MOST_SOLVED
+    is_copied = not is_small and dense.is_copied(rows, ways.transposed)
     type = TensorType(DTYPES[kind], dense.room_for(levels()[0]) if is_copied else (0,))
     taken, pointer = w.program.take(type)
 
     def ranges() -> None:
         room = w.sharing.own(pointer, lambda: w.program.bytes(type))
+        by_halves = partial(solve_by_halves, w, kind, rows, room, ways)
 
         def some(index: tuple[Value, ...], first: Value, many: Value) -> None:
             t, x = where(index)
@@ -60,31 +61,32 @@ def solve_triangular(
                 w,
                 n,
                 lambda: small_matrices.solve_triangular(w, kind, *given, *ways),
-                lambda: solve_by_halves(w, kind, room, *given, ways),
+                lambda: by_halves(*given),
                 small_matrices.MOST_SOLVED,
             )
 
-        in_ranges(w, batch, columns, integer(COLUMNS), some)
+        in_ranges(w, tuple(batch), columns, integer(COLUMNS), some)
 
     def work() -> Value:
         """Of few columns as of some: their rows wait for each other."""
         per_value = integer(dense.PRODUCTS_PER_VALUE)
         each = b.op("sdiv", b.mul(b.mul(n, n), b.add(columns, per_value)), per_value)
-        return b.mul(each, w.program.count(batch))
+        return b.mul(each, w.program.count(tuple(batch)))
 
     w.sharing.over(work, ranges, once=True)
     w.program.give_back(taken)
 
 
 def solve_by_halves(
-    w: Writer, kind: str, room: Value, t: Value, x: Value,
-    n: Value, columns: Value, apart: Value, ways: Ways,
+    w: Writer, kind: str, rows: Size, room: Value, ways: Ways,
+    t: Value, x: Value, n: Value, columns: Value, apart: Value,
 ) -> None:  # fmt: skip
     """The same for some columns of one matrix, whose rows lie `apart`."""
     one = integer(1)
     steps = [one, n] if ways.transposed else [n, one]
     hows = [FALSE if ways.lower else TRUE, TRUE if ways.unit else FALSE]
-    routine = w.program.shared(("solve", kind), Address(code(kind)["solve"]))
+    make = lambda: code(kind)["solve"]
+    routine = w.program.routine("solve", kind, make, rows, small_matrices.MOST_SOLVED)
     w.call(routine, t, x, room, n, columns, apart, *steps, *hows)
 
 
@@ -106,27 +108,21 @@ def solve(kind: str) -> str:
     t, x, room = pointers = [Value(f"%{name}", "ptr") for name in ("t", "x", "room")]
     upper, unit = ways = [Value(f"%{name}", "i1") for name in ("upper", "unit")]
 
-    def call(routine: str | int, *given: Value) -> None:
-        text = routine if isinstance(routine, str) else f"inttoptr (i64 {routine} to ptr)"
-        b.do(f"call void {text}({', '.join([x.typed for x in given])})", *given)
-
     def at_once() -> Sequence[Value]:
         first = b.select(upper, b.sub(n, one), integer(0))
         order = first, b.select(upper, integer(-1), one)
         routine = small_matrices.code("triangular", kind)["triangular"]
-        call(routine, t, x, n, columns, apart, down, across, *order, unit)
+        call(b, routine, t, x, n, columns, apart, down, across, *order, unit)
         return ()
 
     def by_halves() -> Sequence[Value]:
-        half = b.op("sdiv", b.add(n, integer(2 * MULTIPLE - 1)), integer(2 * MULTIPLE))
-        size = b.mul(half, integer(MULTIPLE))
-        rest = b.sub(n, size)
+        size, rest = halves(b, n)
         first, second = b.select(upper, rest, integer(0)), b.select(upper, integer(0), size)
 
         def part(begin: Value, many: Value) -> Value:
             rows = moved(b, x, b.mul(begin, apart), kind)
             corner = moved(b, t, b.mul(begin, b.add(down, across)), kind)
-            call("@solve", corner, rows, room, many, columns, apart, down, across, upper, unit)
+            call(b, "@solve", corner, rows, room, many, columns, apart, down, across, upper, unit)
             return rows
 
         solved = part(first, size)
@@ -134,7 +130,7 @@ def solve(kind: str) -> str:
         left = moved(b, x, b.mul(second, apart), kind)
         steps = down, across, apart, one, apart, size
         remove = dense.code_that_removes(kind)["remove"]
-        call(remove, block, solved, left, left, room, rest, size, columns, *steps, FALSE)
+        call(b, remove, block, solved, left, left, room, rest, size, columns, *steps, FALSE)
         part(second, rest)
         return ()
 
@@ -142,3 +138,16 @@ def solve(kind: str) -> str:
     b.do("ret void")
     given = ", ".join([value.typed for value in (*pointers, *sizes, *ways)])
     return module(f"define void @solve({given})", b)
+
+
+def halves(b: Builder, n: Value) -> tuple[Value, Value]:
+    """How many of n rows the first half has, and how many are left."""
+    half = b.op("sdiv", b.add(n, integer(2 * MULTIPLE - 1)), integer(2 * MULTIPLE))
+    size = b.mul(half, integer(MULTIPLE))
+    return size, b.sub(n, size)
+
+
+def call(b: Builder, routine: str | int, *given: Value) -> None:
+    """Call a routine by its name, or by its address."""
+    text = routine if isinstance(routine, str) else f"inttoptr (i64 {routine} to ptr)"
+    b.do(f"call void {text}({', '.join([x.typed for x in given])})", *given)

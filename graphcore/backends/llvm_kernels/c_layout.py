@@ -12,7 +12,7 @@ from graphcore.ir import Array, Size
 from graphcore.ir.sizes import evaluate
 
 from .arena import LINE, Need, packed
-from .entrance import HEAD, TANK, Address, Constant, Growing, Kernel, Same, Scratch, Slot
+from .entrance import HEAD, TANK, Address, Constant, Growing, Kernel, Routine, Same, Scratch, Slot
 
 
 class Layout:
@@ -81,4 +81,6 @@ def value_of(slot: Slot, before: Array) -> int:
         return int(slot.array.ctypes.data)
     if isinstance(slot, Address):
         return slot.value
+    if isinstance(slot, Routine):
+        return slot.make()
     return int(before[slot.at]) if isinstance(slot, Same) else 0

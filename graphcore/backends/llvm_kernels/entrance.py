@@ -87,6 +87,14 @@ class Address(NamedTuple):
     value: int
 
 
+class Routine(NamedTuple):
+    """A slot of the table: where a routine is that is made for sizes above `most`, else null."""
+
+    make: Callable[[], int]
+    size: Size
+    most: int
+
+
 class Growing(NamedTuple):
     """A slot of the table, null at first, for memory that the kernel gets from realloc."""
 
@@ -124,7 +132,7 @@ class Same(NamedTuple):
     at: int
 
 
-Slot: TypeAlias = Scratch | Constant | Address | Growing | Cell | Meter | Print | Same
+Slot: TypeAlias = Scratch | Constant | Address | Routine | Growing | Cell | Meter | Print | Same
 
 
 class Kernel(NamedTuple):
@@ -241,6 +249,8 @@ class CallableKernel:
                     value = array.ctypes.data
                 case Address(value):
                     pass
+                case Routine(make, size, most):
+                    value = make() if evaluate(size, known) > most else 0
                 case Growing():
                     growing.append(at)
                 case Print():

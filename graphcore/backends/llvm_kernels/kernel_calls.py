@@ -11,7 +11,7 @@ from graphcore.ir.sizes import unknowns
 from graphcore.ops.leaf import values
 
 from .builder import Value
-from .entrance import Address, Cell, Constant, Growing, Same, Scratch
+from .entrance import Address, Cell, Constant, Growing, Routine, Same, Scratch
 from .failures import Machine
 from .places import is_register
 from .writer import Shared, Writer
@@ -56,6 +56,8 @@ def block(p: Shared, made: Machine, pointers: Sequence[Value]) -> Block:
         elif isinstance(slot, Scratch) and unknowns(slot.bytes) & p.found:
             growing.append((at + p.first, slot.bytes))
             slot = Growing()
+        elif isinstance(slot, Routine) and unknowns(slot.size) & p.found:
+            slot = Address(slot.make())
         elif isinstance(slot, Scratch):
             buffers, number = p.calls.lent.setdefault(slot.bytes, []), lent[slot.bytes]
             lent[slot.bytes] += 1
@@ -65,7 +67,7 @@ def block(p: Shared, made: Machine, pointers: Sequence[Value]) -> Block:
             else:
                 buffers.append(at)
                 slot = Scratch(slot.bytes, 1 << p.time)
-        elif isinstance(slot, Constant | Address) and before < first:
+        elif isinstance(slot, Constant | Address | Routine) and before < first:
             slot = Same(before + at - first)
         p.slots.append(slot)
     p.time += 1

@@ -14,7 +14,7 @@ from graphcore.ops import elementwise as e
 from graphcore.ops import linalg
 from graphcore.ops import tensor as t
 
-from . import blocked, capsules, small_matrices
+from . import blocked, capsules, panels, small_matrices
 from .addressing import Buffer, Index
 from .arithmetic import kind_of, literal, rule_of
 from .batches import each, each_shared, entries, work_of_batch
@@ -126,11 +126,19 @@ def matrix(w: Writer, buffer: Buffer, type: TensorType, at: Value) -> Buffer:
 # ---- factors and solutions
 
 
+def may_be_in_panels(node: Node) -> bool:
+    """Whether a matrix may be factored by our own routine: known ones that are large are."""
+    n = node.type.shape[-1]
+    is_small = isinstance(n, int) and n <= panels.MOST_BY_LAPACK
+    return kind_of(node) in blocked.KINDS and not is_small
+
+
 def cholesky(w: Writer, node: Node, homes: Homes) -> None:
     """l with a = l lᴴ, in the buffer of the result. LAPACK, by columns, sees the transpose of l."""
     p, b, (a,), buffer = w.places, w.b, node.inputs, w.home(node)
-    n = w.size(node.type.shape[-1])
-    check_sizes(w, node, n)
+    n, by_lapack = w.size(node.type.shape[-1]), buffer.kind not in blocked.KINDS
+    if by_lapack:
+        check_sizes(w, node, n)
 
     def lower(index: At, mask: Value) -> None:
         below = b.op("icmp sle", p.spelled(index[-1]), p.spelled(index[-2]))
@@ -143,13 +151,19 @@ def cholesky(w: Writer, node: Node, homes: Homes) -> None:
 
     def one(at: Value, index: tuple[Value, ...]) -> None:
         own, info = matrix(w, buffer, node.type, at), call.info()
-        small_matrices.either(
-            w,
-            n,
-            lambda: small_matrices.cholesky(w, buffer.kind, own.pointer, n, info),
-            lambda: call("U", call.size(n), own.pointer, call.stride(n), info),
-            small_matrices.MOST_ROWS,
-        )
+
+        def called() -> None:
+            call("U", call.size(n), own.pointer, call.stride(n), info)
+
+        def larger() -> None:
+            if by_lapack:
+                return called()
+            rows = node.type.shape[-1]
+            panels_of = partial(panels.cholesky, w, buffer.kind, rows, own.pointer, info)
+            return small_matrices.either(w, n, called, panels_of, panels.MOST_BY_LAPACK)
+
+        small = partial(small_matrices.cholesky, w, buffer.kind, own.pointer, n, info)
+        small_matrices.either(w, n, small, larger, small_matrices.MOST_ROWS)
 
         def lost() -> Sequence[Value]:
             without_result(w, node, "the matrix is not positive definite", index, own, [a])
@@ -158,7 +172,7 @@ def cholesky(w: Writer, node: Node, homes: Homes) -> None:
         b.branch(is_set(w, info), lost)
 
     batch = node.type.shape[:-2]
-    each_shared(w, batch, partial(work_of_batch, w, batch, [n]), lambda: one)
+    each_shared(w, batch, partial(work_of_batch, w, batch, [n], by_lapack), lambda: one)
     finished(w, node, homes, buffer)
 
 
@@ -187,7 +201,7 @@ def solve_triangular(w: Writer, node: Node, homes: Homes) -> None:
     if by_blas:
         each_shared(w, batch, partial(work_of_batch, w, batch, [n]), lambda: one)
     else:
-        blocked.solve_triangular(w, buffer.kind, batch, (n, columns), where, ways)
+        blocked.solve_triangular(w, buffer.kind, node.type.shape, where, ways)
     finished(w, node, homes, buffer)
 
 

@@ -22,6 +22,7 @@ from graphcore.ops import tensor as t
 from graphcore.schedule.regions import without_kernels
 
 from .chains import ROWS
+from .lapack import may_be_in_panels
 from .loop_axes import long_axes
 from .loops import carried
 from .nests import Check, Nest, Shares, Step, values_of, walked
@@ -316,11 +317,7 @@ class Body:
         """A routine, or an update at positions."""
         named = Operands(self.view, {x: self.spelled(self.given(x)) for x in node.inputs})
         said = call(node, named)
-        by = f" by {', '.join(names)}" if (names := routines(node)) else ""
-        if node.op is t.matmul and not names:
-            by = " by dense, one triangle" if is_own_product(node) else " by dense"
-        if node.op is linalg.solve_triangular and not names:
-            by = " in blocks"
+        by = routine_of(node)
         self.write(f"{self.results(node)} = {said}{by}{' in place' if over else ''}", node)
 
     def spelled(self, stored: Stored) -> str:
@@ -466,3 +463,16 @@ def looped(axes: str, lines: list[Line], indent: int) -> list[Line]:
         if len(joined) <= LONGEST_LINE:
             return [line._replace(indent=indent, text=joined)]
     return [Line(indent, f"for {axes}:"), *lines]
+
+
+def routine_of(node: Node) -> str:
+    """By which routine a node is computed, if it has one."""
+    names = routines(node)
+    by = f" by {', '.join(names)}" if names else ""
+    if node.op is t.matmul and not names:
+        return " by dense, one triangle" if is_own_product(node) else " by dense"
+    if node.op is linalg.solve_triangular and not names:
+        return " in blocks"
+    if node.op is linalg.cholesky and may_be_in_panels(node):
+        return " in blocks" if isinstance(node.type.shape[-1], int) else f"{by} or in blocks"
+    return by

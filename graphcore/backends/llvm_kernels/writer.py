@@ -21,7 +21,7 @@ from .arithmetic import kind_of_dtype
 from .builder import TRUE, WIDTH, Builder, Value, integer
 from .entrance import Address, Constant, Growing, Slot
 from .failures import Failures, Machine
-from .machine import Stages
+from .machine import Stages, making
 from .places import At, Places, counted, is_register, position
 from .sharing import Sharing
 from .size_code import size_code
@@ -155,6 +155,19 @@ class Shared:
         pointer = self.pointer(self.entry(self.places[key]))
         self.fixed[pointer.text] = self.places[key] - self.first
         return pointer
+
+    def routine(
+        self, name: str, kind: str, make: Callable[[], int], size: Size, most: int
+    ) -> Value:
+        """The address of a routine for values of a kind, which is made for sizes above `most`."""
+
+        def made() -> int:
+            with making():
+                return make()
+
+        if unknowns(size) & self.found:
+            return self.shared((name, kind), Address(made()))
+        return self.shared((name, kind, size, most), entrance.Routine(made, size, most))
 
     def take(self, type: TensorType) -> tuple[Taken, Value]:
         """Memory for values of a type, until it is given back."""

@@ -103,3 +103,91 @@ def test_threads_share_columns_and_matrices(batch: int, monkeypatch: pytest.Monk
             for x, y in zip(results, found[0], strict=True):
                 np.testing.assert_array_equal(x, y)
         assert threads.shared() > before or batch * columns == 1
+
+
+# ---- factors
+
+
+def definite(rng: np.random.Generator, n: int, batch: int = 2) -> np.ndarray:
+    """Matrices that are symmetric and positive definite, with nan above the diagonal."""
+    a = rng.normal(size=(batch, n, n + 5))
+    a = a @ np.swapaxes(a, 1, 2) / (n + 5) + 0.3 * np.eye(n)
+    return np.where(np.tri(n, dtype=bool), a, np.nan)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_factors(dtype: str) -> None:
+    both = Both([linalg.cholesky(given("a", 2, N, N, dtype=dtype), check=True)], ("n",))
+    assert "by potrf or in blocks" in both.text
+    rng, eps = np.random.default_rng(4), np.finfo(dtype).eps
+    for n in (96, 97, 127, 128, 129, 225, 257, 390):
+        a = definite(rng, n).astype(dtype)
+        (lower,) = both.agree([a], (n,), 1e3)
+        assert not np.triu(lower, 1).any()
+        exact, upper = lower.astype(float), np.swapaxes(lower, 1, 2)
+        bound = n * eps * (abs(lower) @ abs(upper))
+        assert (abs(np.tril(exact @ upper - a)) <= np.tril(bound)).all()
+
+
+@pytest.mark.parametrize("place", [0, 40, 127, 128, 170, 199])
+def test_matrices_that_are_not_definite(place: int) -> None:
+    checked = Both([linalg.cholesky(given("a", 3, N, N), check=True)], ("n",))
+    without = Both([linalg.cholesky(given("a", 3, N, N), check=False)], ("n",))
+    a = definite(np.random.default_rng(5), 200, 3)
+    first, _, last = without.native([a], (200,))[0]
+    a[1, place, place] = -1.0
+    found = without.native([a], (200,))[0]
+    np.testing.assert_array_equal(found[[0, 2]], [first, last])
+    assert np.isnan(found[1]).all()
+    a[:, np.triu(np.ones((200, 200), bool), 1)] = 0
+    messages = []
+    for call in (checked.numpy, checked.native):
+        with pytest.raises(GraphError) as error:
+            call([a], (200,))
+        messages.append(str(error.value).partition("\n  called at")[0])
+    assert messages[0] == messages[1]
+    a[1, 150, 100] = np.nan
+    assert np.isnan(checked.native([a], (200,))[0][1]).any()
+
+
+def test_threads_share_factors(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in ((sharing, "LEAST"), (sharing, "FEW"), (entrance, "HUGE_NEST")):
+        monkeypatch.setattr(name, value, 1)
+    rng = np.random.default_rng(6)
+    one, several = ("p", "q"), ("i", "p", "q")
+    for dims, matrices in ((one, definite(rng, 450, 1)[0]), (several, definite(rng, 300, 3))):
+        a = gc.tensor("a", dict.fromkeys(dims))
+        f = gc.compile([a], gc.linalg.cholesky(a, ("p", "q")), native=True)
+        assert "by potrf or in blocks" in f.source
+        assert "share its loops" in str(f.why(f.stages["named"].outputs[0]))
+        before, found = threads.shared(), []
+        for many in (1, 2, 3, 7):
+            with gc.threads(many):
+                found.append(f(matrices))
+        assert threads.shared() > before
+        for lower in found[1:]:
+            np.testing.assert_array_equal(lower, found[0])
+
+
+def test_routines_are_made_for_the_sizes_of_a_call() -> None:
+    """Those of a factor come later than those of a triangle; sizes that are found have all."""
+    a, v = gc.tensor("a", {"p": None, "q": None}), gc.tensor("v", {"r": None})
+    b = gc.tensor("b", {"q": None, "k": None})
+    lower = gc.linalg.cholesky(a, ("p", "q"))
+    solution = gc.linalg.solve_triangular(lower, b.rename(q="p"), ("p", "q"), lower=True)
+    some = v[v > 0]
+    (found,) = some.dims
+    other = some.rename({found: "s"})
+    definite_one = some * other + gc.eye({found: some.sizes[found], "s": some.sizes[found]})
+    f = gc.compile([a, b], [lower, solution], native=True)
+    g = gc.compile([v], gc.linalg.cholesky(definite_one, (found, "s")))
+    rng = np.random.default_rng(7)
+    for n in (50, 70, 100, 70):
+        matrix, right = np.nan_to_num(definite(rng, n, 1)[0]), rng.normal(size=(n, 3))
+        l_found, x = f(matrix, right)
+        wanted = np.linalg.cholesky(matrix)
+        np.testing.assert_allclose(l_found, wanted, atol=1e-12)
+        np.testing.assert_allclose(l_found @ x.T, right, atol=1e-12)
+        values = np.abs(rng.normal(size=n)) / n
+        wanted = np.linalg.cholesky(np.outer(values, values) + np.eye(n))
+        np.testing.assert_allclose(g(np.concatenate([values, -values])), wanted, atol=1e-12)
