@@ -44,12 +44,16 @@ def level(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @machine.cached
-def code(kind: str, level: str) -> machine.Code:
-    return elementary.compiled(dense.Dense(kind, level).text(), "dense", level=level)
+def code(kind: str, level: str, name: str) -> machine.Code:
+    return elementary.compiled(dense.Dense(kind, level, name).text(), name, level=level)
 
 
 def multiplied(
-    x: np.ndarray, y: np.ndarray, z: np.ndarray | None = None, upper: bool = False
+    x: np.ndarray,
+    y: np.ndarray,
+    z: np.ndarray | None = None,
+    upper: bool = False,
+    name: str = "dense",
 ) -> np.ndarray:
     """x y by the routine, for matrices that are row-major or column-major."""
     if z is None:
@@ -57,7 +61,7 @@ def multiplied(
     kind = next(kind for kind, dtype in KINDS.items() if x.dtype == dtype)
     pointers, sizes = [ctypes.c_void_p] * 5, [ctypes.c_int64] * 9
     call = ctypes.CFUNCTYPE(None, *pointers, *sizes, ctypes.c_bool)(
-        code(kind, dense.levels()[0])["dense"]
+        code(kind, dense.levels()[0], name)[name]
     )
     steps = [step // x.itemsize for step in (*x.strides, *y.strides, z.strides[0])]
     part = np.full_like(z, 7, shape=(2, len(z), steps[-1]))
@@ -74,6 +78,7 @@ def multiplied(
         x.shape[1],
         upper,
     )
+    assert name == "dense" or (part == 7).all()
     return z
 
 
@@ -103,6 +108,20 @@ def test_products(kind: str, turned: tuple[bool, bool]) -> None:
         exact = x.astype(np.longdouble) @ y.astype(np.longdouble)
         bound = additions(sizes[1]) * unit * (np.abs(x).astype(np.longdouble) @ np.abs(y))
         assert (np.abs(multiplied(x, y) - exact) <= bound).all(), sizes
+
+
+@pytest.mark.parametrize("turned", [*product((False, True), repeat=2)])
+@pytest.mark.parametrize("kind", KINDS)
+def test_products_that_are_removed(kind: str, turned: tuple[bool, bool]) -> None:
+    """Each block of 256 places of the inner axis, as `dense` has it, one after the other."""
+    rng = np.random.default_rng(3)
+    for sizes in [(1, 3, 2), (17, 256, 90), (40, 300, 61), (130, 520, 33)]:
+        x, y = matrices(rng, sizes, KINDS[kind], turned)
+        z = rng.standard_normal((sizes[0], sizes[2])).astype(KINDS[kind])
+        wanted = z.copy()
+        for k in range(0, sizes[1], dense.INNER):
+            wanted -= multiplied(x[:, k : k + dense.INNER], y[k : k + dense.INNER])
+        np.testing.assert_array_equal(multiplied(x, y, z, name="remove"), wanted)
 
 
 @pytest.mark.parametrize("kind", KINDS)
