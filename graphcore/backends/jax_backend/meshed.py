@@ -87,6 +87,9 @@ class MeshedGraph(Traced):
         if new or self.placement.sharding.gather == "refuse":
             self.judge()
         results, record = self.programs[key](placed, spread)
+        if self.placement.waits:
+            for result in results:
+                result.block_until_ready()
         return [self.cut(found, *pair) for pair in zip(results, self.made, strict=True)], record
 
     def compile(self, arrays: Any, constants: Any, sizes: Any, rooms: Any) -> Any:

@@ -30,6 +30,15 @@ class Placement:
         self.everywhere = self.along()
 
     @property
+    def waits(self) -> bool:
+        """Whether a call ends before the next one begins.
+
+        Devices of a CPU share its threads: where several calls exchange values at once, each may
+        hold threads that another one waits for, and XLA ends the process.
+        """
+        return any(device.platform == "cpu" for device in self.mesh.devices.flat)
+
+    @property
     def processes(self) -> int:
         """Over how many processes the mesh is spread."""
         return len({device.process_index for device in self.mesh.devices.flat})
