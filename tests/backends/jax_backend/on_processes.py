@@ -1,7 +1,7 @@
 """One of several processes: `python -m tests.backends.jax_backend.on_processes PORT COUNT NUMBER`.
 
-It trains a small model on its own rows and prints the loss and the weights. With a fourth argument
-process 1 kills itself after the first step.
+It trains a small model on its own rows and prints the loss and the weights. The process whose
+number is a fourth argument kills itself after the first step.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import graphcore as gc
 HEARTBEAT = 10
 
 
-def train(count: int, number: int, dies: bool) -> None:
+def train(count: int, number: int, dying: int | None) -> None:
     """Steps of a descent on rows of all processes."""
     x, y = gc.tensor("x", {"batch": None, "in": 8}), gc.tensor("y", {"batch": None})
     w = gc.tensor("w", {"in": 8})
@@ -34,8 +34,8 @@ def train(count: int, number: int, dies: bool) -> None:
     placed = step.place(own, np.sin(own.sum(1)), np.zeros(8))
     for _ in range(50):
         value, placed[2] = step(*placed)
-        if dies:
-            if number == 1:
+        if dying is not None:
+            if number == dying:
                 os.kill(os.getpid(), signal.SIGKILL)
             time.sleep(0.2)
     numbers = " ".join(map(str, [float(value), *map(float, placed[2])]))
@@ -52,4 +52,4 @@ if __name__ == "__main__":
     port, count, number = map(int, sys.argv[1:4])
     if count > 1:
         gc.join_processes(f"127.0.0.1:{port}", count, number, heartbeat=HEARTBEAT)
-    train(count, number, dies=len(sys.argv) > 4)
+    train(count, number, int(sys.argv[4]) if len(sys.argv) > 4 else None)
