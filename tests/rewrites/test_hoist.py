@@ -181,3 +181,23 @@ def test_what_reads_a_number_of_steps_found_anew_stays_in_the_loop() -> None:
     for native in (False, True):
         f = gc.compile([v, c], gc.grad(y.sum(), v), native=native)
         assert f(np.zeros(0), 0.1).shape == (0,)
+
+
+def test_what_is_added_to_all_of_a_carry_is_added_again_after_the_loop() -> None:
+    """Steps record h, and not h + u of every pair of states, which the gradient reads."""
+
+    def step(h: gc.Tensor, _: object) -> tuple[gc.Tensor, None]:
+        return gc.special.logsumexp(h + U, "state").rename(next="state"), None
+
+    h0 = gc.tensor("h0", {"state": 4})
+    h, _ = gc.scan(step, h0, None, dim="time", length=3)
+    f = gc.compile([h0, U], gc.grad(h.sum(), [h0, U]))
+    loops = [x for x in f.stages["optimized"].nodes() if x.op is control.scan]
+    assert max(item.ndim for loop in loops for item in loop.type.items) == 2  # time, state
+    rolled = h0
+    for _ in range(3):
+        rolled, _ = step(rolled, None)
+    given = np.linspace(-1, 1, 4), np.linspace(-0.5, 0.7, 16).reshape(4, 4)
+    expected = gc.compile([h0, U], gc.grad(rolled.sum(), [h0, U]))(*given)
+    for found, value in zip(f(*given), expected, strict=True):
+        np.testing.assert_allclose(found, value, rtol=1e-12)

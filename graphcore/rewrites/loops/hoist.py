@@ -59,6 +59,7 @@ def outside(node: Node, used: Container[int], costs: TargetCosts) -> list[Node]:
     last = {left.carries[i].param: made[index[i]] for i in wanted}
     recorded = {y: made[index[i]] for i, y in enumerate(left.results, n)}
     each = recorded | {x: out.before[x] for x in place.before}
+    each |= {y: out.at_once(given, [y], each)[y] for y, given in place.again.items()}
     last |= {
         x.param: x.start + out.sum_term(place.sums[x.param], each)
         for x in loop.carries
@@ -66,7 +67,7 @@ def outside(node: Node, used: Container[int], costs: TargetCosts) -> list[Node]:
     }
     carried = [last.get(x.param, x.start) for x in loop.carries]
     after = {y: out.at_once(given, [y], each)[y] for y, given in place.after.items()}
-    return [*carried, *[after[y] if y in after else recorded[y] for y in loop.results]]
+    return [*carried, *[after[y] if y in after else each[y] for y in loop.results]]
 
 
 class Outside:

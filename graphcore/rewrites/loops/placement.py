@@ -34,6 +34,8 @@ from .view import depends_on, trip_counts_inside, wanted_below
 
 VIEWS_OF_SUMS = frozenset({tensor.reshape, tensor.transpose, elementwise.negative})
 """Ops that are applied to a sum over steps instead of to each term."""
+REPEATED = frozenset({elementwise.add, elementwise.subtract, elementwise.multiply, tensor.expand})
+"""Ops that are computed again in less time than their results are stored and read."""
 
 
 class Sum(NamedTuple):
@@ -98,7 +100,8 @@ class Placement(Steps):
     `once` and `before` are computed before the loop, once and of all steps; `before` has the params
     of sequences as well. Steps record the values `recorded`. Of these, and of `before`, results are
     computed `after` the loop: for each the nearest nodes given; and so are the `sums`, by the param
-    of their carry. All else is computed at each step.
+    of their carry. Values `again` are computed by steps and once more after the loop, each of the
+    nodes given, as it is larger than these. All else is computed at each step.
     """
 
     def __init__(self, loop: Loop, body: Graph, costs: TargetCosts) -> None:
@@ -108,10 +111,12 @@ class Placement(Steps):
         self.recorded = dict.fromkeys(loop.results)
         self.after: dict[Node, list[Node]] = {}
         self.sums: dict[Node, Sum] = {}
+        self.again: dict[Node, list[Node]] = {}
         if loop.op is control.scan:
             self.place_before()
             self.place_results()
             self.place_sums()
+            self.place_again()
 
     def at_once(self, node: Node) -> bool:
         """Whether an op can be computed of all steps at once.
@@ -178,6 +183,17 @@ class Placement(Steps):
             if param not in self.sums and (total := self.sum_of(term, late)) is not None
         }:  # what one of them has recorded may be all that another needs
             self.sums |= found
+
+    def place_again(self) -> None:
+        """Record x instead of x + k that has more axes, where k is there after the loop anyway."""
+        cheap = {x for x in self.nodes if x.op in REPEATED and self.at_once(x)}
+        for y in [x for x in self.recorded if x in cheap]:
+            given = self.sources(y, cheap)
+            new = self.unrecorded_nodes(given)
+            if len(new) < 2 and all(x.type.ndim < y.type.ndim for x in new):
+                del self.recorded[y]
+                self.recorded.update(dict.fromkeys(new))
+                self.again[y] = given
 
     def unneeded_nodes(self, terms: Iterable[Node], needed: Iterable[Node]) -> set[Node]:
         """The nodes that no step needs, and that take no more memory for all steps at once."""
