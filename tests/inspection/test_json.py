@@ -29,6 +29,7 @@ from tests.inspection.test_golden import logistic_regression
 from tests.random_programs.deriving import derived
 from tests.random_programs.running import built, results, tensors
 from tests.random_programs.statements import drawn
+from tests.shares import shared
 
 x = gc.tensor("x); import os #\n", {"class": None, "lambda": 3})
 w = gc.tensor("w", {"lambda": 3}, dtype="complex64")
@@ -116,8 +117,7 @@ def test_random_programs(first: int) -> None:
     check_programs(first)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("first", range(DEFAULT, DEFAULT + SLOW, EACH))
+@pytest.mark.parametrize("first", shared(range(DEFAULT, DEFAULT + SLOW, EACH), 3))
 def test_more_random_programs(first: int) -> None:
     check_programs(first)
 

@@ -14,6 +14,7 @@ from tests import guards
 from tests.operations import CASES, convolution, linalg, signal
 from tests.operations.case import DEFAULT, Case
 from tests.ops.test_ops import declare, draw
+from tests.shares import shared
 from tests.targets.comparing import Both, Verdict, attempt, same
 from tests.targets.drawing import asked, forms
 
@@ -83,10 +84,7 @@ def check(name: str) -> list[Verdict]:
     return verdicts
 
 
-@pytest.mark.parametrize(
-    "name",
-    [name if name in SHORTLY else pytest.param(name, marks=pytest.mark.slow) for name in CASES],
-)
+@pytest.mark.parametrize("name", [*SHORTLY, *shared([x for x in CASES if x not in SHORTLY], 3)])
 def test_at_every_size(name: str) -> None:
     with guards.guarded():
         check(name)

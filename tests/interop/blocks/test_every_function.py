@@ -15,6 +15,7 @@ from graphcore.ir import structures
 from tests.interop.test_labels import DATA, SAME
 from tests.operations import CASES
 from tests.operations.case import DEFAULT, Case
+from tests.shares import shared
 
 PARTS = 12
 SIZES = {**DEFAULT, "batch": 3}
@@ -89,8 +90,7 @@ def check(case: Case) -> list[bool]:
     return found
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("part", shared(range(PARTS), 3))
 def test_every_function(part: int) -> None:
     found: list[bool] = []
     for case in [*CASES.values()][part::PARTS]:
