@@ -75,8 +75,9 @@ class Boundary:
         self._find_values(graph)
         self.unknowns = tuple(self.giver)
         self._refuse_unbound(graph)
+        self.needs = requirements(graph)
         self.labels = LabelChecks(self.params, labelled) if labelled else None
-        self.checks = self._checks(graph)
+        self.checks = self._checks()
         self.source = self._source(["ndarray"])
         self.bind = self.binding()
 
@@ -156,7 +157,7 @@ class Boundary:
                     f"has it, such as gc.tensor('like', {{'{shown}': None}})"
                 )
 
-    def _checks(self, graph: Graph) -> Checks:
+    def _checks(self) -> Checks:
         """The checks of sizes: divisors of declared sizes, these sizes, and those that ops need."""
         numbers = {name: number for number, name in enumerate(self.unknowns)}
         names = {name: f"n{number}" for name, number in numbers.items()}
@@ -178,7 +179,7 @@ class Boundary:
                     by = f"input {param.shown}"
                     sizes += [needed(by, Need(dim, 1, "<=", x)) for x in divisors(size)]
                     sizes.append(Sized(param.number, axis, term(size)))
-        for need, op, origin in requirements(graph):
+        for need, op, origin in self.needs:
             if numbers.keys() >= unknowns(need.left) | unknowns(need.right):
                 sizes.append(needed(f"{op} at {origin}", need))
         return Checks(self.params, [*self.giver.values()], sizes)

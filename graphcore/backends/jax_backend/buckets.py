@@ -6,15 +6,17 @@ number, by which the padding is left out wherever elements are brought together.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from graphcore.ir import Graph, TensorType
-from graphcore.ir.sizes import evaluate
+from graphcore.backends.boundary import Requirement
+from graphcore.ir import Graph, Size, TensorType
+from graphcore.ir.errors import GraphValueError
+from graphcore.ir.sizes import evaluate, unknown, unknowns
 
 from .running import Traced, XLAProgram
 from .sizes import Sizes
@@ -23,6 +25,22 @@ from .sizes import Sizes
 def bucket(size: int) -> int:
     """The size that an axis has in memory."""
     return 1 << max(size - 1, 0).bit_length()
+
+
+def following(equal: Sequence[Requirement]) -> list[tuple[str, Size]]:
+    """Unknown sizes that must equal others, each with one of these: expressions if there are."""
+    found: dict[str, Size] = {}
+    sides = [(x.need.left, x.need.right) for x in equal]
+    sides += [(right, left) for left, right in sides]
+    for single in (False, True):
+        for size, other in sides:
+            (name, *more), names = sorted(unknowns(size)) or [""], unknowns(other)
+            if more or size is not unknown(name) or name in names or name in found:
+                continue
+            is_single = any(other is unknown(each) for each in names)
+            if is_single is single and (not single or names <= found.keys()):
+                found[name] = other
+    return [*found.items()]
 
 
 class Bucketed(Traced):
@@ -34,11 +52,19 @@ class Bucketed(Traced):
         As for any graph.
     on_device
         Whether results are arrays of JAX.
+    equal
+        The sizes that must be equal.
     """
 
-    def __init__(self, graph: Graph, names: Sequence[str], on_device: bool) -> None:
+    def __init__(
+        self, graph: Graph, names: Sequence[str], on_device: bool, equal: Sequence[Requirement]
+    ) -> None:
         super().__init__(graph, names)
         self.on_device = on_device
+        self.equal = [
+            x for x in equal if {*names} >= unknowns(x.need.left) | unknowns(x.need.right)
+        ]
+        self.following = following(self.equal)
 
     def trace(
         self,
@@ -58,11 +84,23 @@ class Bucketed(Traced):
         steps = dict(zip(self.counted, rooms, strict=True))
         return Sizes({}, {**self.known(sizes), **steps})
 
+    def round_up(self, sizes: Mapping[str, int]) -> Sizes:
+        """The sizes in memory: the next powers of two, but equal where sizes must be."""
+        memory = Sizes({}, {name: bucket(size) for name, size in sizes.items()})
+        memory.counts |= sizes
+        for _ in self.following:  # one may follow from another that follows from a third
+            for name, size in self.following:
+                memory.rooms[name] = memory.in_memory(size)
+        for need, op, origin in self.equal:
+            if memory.in_memory(need.left) != memory.in_memory(need.right):
+                said = f"{op} at {origin} needs {need.left} == {need.right}, which are padded apart"
+                raise GraphValueError(f"call: {said}\n  cure: sizes='exact' pads none")
+        return memory
+
     def __call__(self, arrays: Sequence[Any], sizes: tuple[int, ...]) -> list[Any]:
         """The results for arrays and numbers, without the padding."""
-        rounded = tuple(map(bucket, sizes))
-        memory = Sizes({}, self.known(rounded))
-        memory.counts |= self.known(sizes)
+        memory = self.round_up(self.known(sizes))
+        rounded = tuple(memory.rooms.values())
         types = [param.type for param in self.graph.params]
         given = [widened(x, memory, type) for x, type in zip(arrays, types, strict=True)]
         results = super().__call__([*given, np.array(sizes, np.int64)], rounded)
@@ -91,4 +129,5 @@ class BucketedProgram(XLAProgram):
 
     def part(self, graph: Graph, names: Sequence[str]) -> Traced:
         """A graph of the program, for XLA."""
-        return Bucketed(graph, names, self.on_device)
+        equal = [x for x in self.boundary.needs if x.need.relation == "=="]
+        return Bucketed(graph, names, self.on_device, equal)

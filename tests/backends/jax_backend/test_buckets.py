@@ -69,6 +69,30 @@ def test_ops_along_padded_axes() -> None:
     check(programs(), [(5, 3), (8, 4), (7, 3), (4, 1)])
 
 
+def test_sizes_that_must_be_equal_are_padded_alike() -> None:
+    """Of faces, one less than cells; and of a constant with a known size."""
+    u, flow = gc.tensor("u", {"cell": None}), gc.tensor("flow", {"cell": "faces"})
+    other, w = gc.tensor("other", {"cell": "others"}), gc.tensor("w", {"row": None})
+    y = {"flow": flow * u.diff("cell") + other, "w": w * gc.constant(np.arange(3.0), "row")}
+    f = gc.compile([u, flow, other, w], y, target="jax", sizes="buckets")
+    for n in (5, 8, 9):
+        given = np.arange(n) ** 2.0
+        found = f(given, np.arange(1.0, n), np.ones(n - 1), np.ones(3))
+        np.testing.assert_array_equal(found["flow"], np.arange(1.0, n) * np.diff(given) + 1)
+        np.testing.assert_array_equal(found["w"], np.arange(3.0))
+    sizes = [made.sizes for made in f.compilations]
+    assert [x["faces"] for x in sizes] == [x["others"] for x in sizes] == [7, 15]
+    assert {x["row"] for x in sizes} == {3}
+
+
+def test_sizes_that_cannot_be_padded_alike_are_refused() -> None:
+    x, y = gc.tensor("x", {"n": None}), gc.tensor("y", {"n": "m"})
+    z = x.pad(n=(1, 0)) * y.pad(n=(3, 0)).isel(n=slice(1, None)) * y.pad(n=(0, 2))
+    f = gc.compile([x, y], z, target="jax", sizes="buckets")
+    with pytest.raises(gc.GraphValueError, match=r"test_buckets.py.*\n  cure: sizes='exact'"):
+        f(np.ones(8), np.ones(7))
+
+
 def test_padding_refuses_no_power() -> None:
     """Zeros beyond the last element would be negative exponents here."""
     f = gc.compile([k], [2 ** (k - 1), k ** gc.flip(k - 1, "i")], target="jax", sizes="buckets")
