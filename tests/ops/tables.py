@@ -221,6 +221,7 @@ SOME: dict[str, str] = {
     "graphcore.rewrites.expand KINKS": "the op is no size of its operand",
     "graphcore.rewrites.expand LOCAL": "smooth functions of a kink are not followed",
     "graphcore.rewrites.matrix_functions NOT_ANALYTIC": "the op is analytic",
+    "graphcore.rewrites.loops.placement REPEATED": "steps record the value itself",
     "graphcore.rewrites.loops.placement VIEWS_OF_SUMS": "the op is applied to each term of a sum",
     "graphcore.rewrites.lower.matrices SOLVES": "right-hand sides are no vectors",
     "graphcore.rewrites.orders RULES": "no contraction is taken into the op",

@@ -190,9 +190,9 @@ class Placement(Steps):
         for y in [x for x in self.recorded if x in cheap]:
             given = self.sources(y, cheap)
             new = self.unrecorded_nodes(given)
-            if len(new) < 2 and all(x.type.ndim < y.type.ndim for x in new):
+            if len(new) == 1 and new[0].type.ndim < y.type.ndim:
                 del self.recorded[y]
-                self.recorded.update(dict.fromkeys(new))
+                self.recorded[new[0]] = None
                 self.again[y] = given
 
     def unneeded_nodes(self, terms: Iterable[Node], needed: Iterable[Node]) -> set[Node]:
