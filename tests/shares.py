@@ -23,7 +23,7 @@ def shared(values: Iterable[Any], every: int) -> list[Any]:
 
 
 def parts(kind: str, first: int, count: int) -> list[Any]:
-    """Parameters kind, first, count of tests of random programs; `.ci/run` runs one in three."""
+    """Parameters kind, first, count of tests of random programs; `.ci/run` runs one in six."""
     most, end = LOOPS if kind == "loops" else OTHERS, first + count
     starts = range(first, end, most)
-    return shared([(kind, start, min(most, end - start)) for start in starts], 3)
+    return shared([(kind, start, min(most, end - start)) for start in starts], 6)

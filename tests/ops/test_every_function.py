@@ -84,7 +84,7 @@ def check(name: str) -> list[Verdict]:
     return verdicts
 
 
-@pytest.mark.parametrize("name", [*SHORTLY, *shared([x for x in CASES if x not in SHORTLY], 3)])
+@pytest.mark.parametrize("name", [*SHORTLY, *shared([x for x in CASES if x not in SHORTLY], 5)])
 def test_at_every_size(name: str) -> None:
     with guards.guarded():
         check(name)
