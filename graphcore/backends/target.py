@@ -40,12 +40,12 @@ class Choice(NamedTuple):
 class Compilation(NamedTuple):
     """A compilation for the sizes of some calls, of a target that compiles for each set of them.
 
-    `sizes` are unknown sizes by name, `rooms` the most steps of each `while_loop` whose steps are
-    recorded. `seconds` is how long it took, with the first call of these sizes.
+    `sizes` are unknown sizes by name, `capacities` the most steps of each `while_loop` whose steps
+    are recorded. `seconds` is how long it took, with the first call of these sizes.
     """
 
     sizes: Mapping[str, int]
-    rooms: Mapping[str, int]
+    capacities: Mapping[str, int]
     seconds: float
 
 

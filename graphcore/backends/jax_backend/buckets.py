@@ -27,19 +27,28 @@ def bucket(size: int) -> int:
     return 1 << max(size - 1, 0).bit_length()
 
 
+def name_of(size: Size) -> str | None:
+    """The name of a size that is one unknown, and not an expression."""
+    return next((name for name in unknowns(size) if size is unknown(name)), None)
+
+
 def following(equal: Sequence[Requirement]) -> list[tuple[str, Size]]:
-    """Unknown sizes that must equal others, each with one of these: expressions if there are."""
-    found: dict[str, Size] = {}
+    """The unknown sizes that are rounded up by others, which they must equal.
+
+    An expression comes first: of `faces == cells - 1` and `faces == others`, faces are rounded up
+    by cells, and others by faces.
+    """
     sides = [(x.need.left, x.need.right) for x in equal]
     sides += [(right, left) for left, right in sides]
-    for single in (False, True):
-        for size, other in sides:
-            (name, *more), names = sorted(unknowns(size)) or [""], unknowns(other)
-            if more or size is not unknown(name) or name in names or name in found:
-                continue
-            is_single = any(other is unknown(each) for each in names)
-            if is_single is single and (not single or names <= found.keys()):
-                found[name] = other
+    found: dict[str, Size] = {}
+    for size, other in sides:
+        name = name_of(size)
+        if name is not None and name_of(other) is None and name not in unknowns(other):
+            found.setdefault(name, other)
+    for size, other in sides * len(found):  # a name may be found after others that must equal it
+        name, same = name_of(size), name_of(other)
+        if name is not None and same in found:
+            found.setdefault(name, other)
     return [*found.items()]
 
 
@@ -71,17 +80,17 @@ class Bucketed(Traced):
         arrays: Sequence[Any],
         constants: Sequence[Any],
         sizes: tuple[int, ...],
-        rooms: tuple[int, ...],
+        capacities: tuple[int, ...],
     ) -> tuple[list[Any], Any]:
         """What XLA compiles; the last array has the counts of all sizes."""
         *arrays, counts = arrays
-        found = self.find_sizes(sizes, rooms)
+        found = self.find_sizes(sizes, capacities)
         found.counts |= {name: counts[i] for i, name in enumerate(self.names)}
-        return self.emit(arrays, constants, found, (sizes, rooms))
+        return self.emit(arrays, constants, found, (sizes, capacities))
 
-    def find_sizes(self, sizes: tuple[int, ...], rooms: tuple[int, ...]) -> Sizes:
+    def find_sizes(self, sizes: tuple[int, ...], capacities: tuple[int, ...]) -> Sizes:
         """All sizes are counted."""
-        steps = dict(zip(self.counted, rooms, strict=True))
+        steps = dict(zip(self.counted, capacities, strict=True))
         return Sizes({}, {**self.known(sizes), **steps})
 
     def round_up(self, sizes: Mapping[str, int]) -> Sizes:
@@ -90,7 +99,7 @@ class Bucketed(Traced):
         memory.counts |= sizes
         for _ in self.following:  # one may follow from another that follows from a third
             for name, size in self.following:
-                memory.rooms[name] = memory.in_memory(size)
+                memory.capacities[name] = memory.in_memory(size)
         for need, op, origin in self.equal:
             if memory.in_memory(need.left) != memory.in_memory(need.right):
                 said = f"{op} at {origin} needs {need.left} == {need.right}, which are padded apart"
@@ -100,7 +109,7 @@ class Bucketed(Traced):
     def __call__(self, arrays: Sequence[Any], sizes: tuple[int, ...]) -> list[Any]:
         """The results for arrays and numbers, without the padding."""
         memory = self.round_up(self.known(sizes))
-        rounded = tuple(memory.rooms.values())
+        rounded = tuple(memory.capacities.values())
         types = [param.type for param in self.graph.params]
         given = [widened(x, memory, type) for x, type in zip(arrays, types, strict=True)]
         results = super().__call__([*given, np.array(sizes, np.int64)], rounded)
@@ -118,7 +127,9 @@ def widened(x: Any, memory: Sizes, type: TensorType) -> Any:
     if shape == x.shape:
         return x
     if isinstance(x, jax.Array):
-        return jnp.pad(x, [(0, room - size) for room, size in zip(shape, x.shape, strict=True)])
+        return jnp.pad(
+            x, [(0, capacity - size) for capacity, size in zip(shape, x.shape, strict=True)]
+        )
     wide = np.zeros(shape, x.dtype)
     wide[tuple(map(slice, x.shape))] = x
     return wide

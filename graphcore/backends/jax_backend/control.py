@@ -110,7 +110,7 @@ def scan_counted(
 ) -> Values:
     """A scan of as many steps as a size has that is found while the program runs."""
     attrs = node.attrs
-    count, room = cx.found.count(attrs["length"]), cx.size(attrs["length"])
+    count, capacity = cx.found.count(attrs["length"]), cx.size(attrs["length"])
     made = node.type.items[attrs["carries"] :]
     stacks = tuple(jnp.zeros(cx.shape(y), y.dtype) for y in made)
 
@@ -121,7 +121,7 @@ def scan_counted(
         carries, record, made = compute(carries, record, elements, t)
         return carries, record, written(stacks, made, t)
 
-    steps = jnp.minimum(count, room)  # if there are more, the program runs again
+    steps = jnp.minimum(count, capacity)  # if there are more, the program runs again
     state = carries, cx.failures.record, stacks
     carries, cx.failures.record, stacks = lax.fori_loop(0, steps, step, state)
     return *carries, *stacks
@@ -169,17 +169,17 @@ def while_noted(cx: Tracing, node: Node, carries: Values, captured: Values) -> V
     def step(state: Any) -> Any:
         carries, _, record, t, stacks = state
         made, record = step_of(cx, node, body, [*carries, *captured], record, t)
-        stacks = written(stacks, made[n:], jnp.minimum(t, room))
+        stacks = written(stacks, made[n:], jnp.minimum(t, capacity))
         holds, record = going(tuple(made[:n]), record, t + 1)
         return tuple(made[:n]), holds, record, t + 1, stacks
 
-    name, room = "", 0
+    name, capacity = "", 0
     stacks: Values = ()
     if attrs["trips"] is not None:
         (name,) = attrs["trips"].unknowns
-        room = cx.found.rooms[name]
+        capacity = cx.found.capacities[name]
         stacks = tuple(
-            jnp.zeros((room + 1, *cx.sizes(y.shape[1:])), y.dtype) for y in node.type.items[n:]
+            jnp.zeros((capacity + 1, *cx.sizes(y.shape[1:])), y.dtype) for y in node.type.items[n:]
         )
     zero = jnp.zeros((), jnp.int64)
     holds, record = going(carries, cx.failures.record, zero)
@@ -188,7 +188,7 @@ def while_noted(cx: Tracing, node: Node, carries: Values, captured: Values) -> V
     if name:
         cx.found.counts[name] = count
         cx.failures.needs(name, count)
-    return *carries, *[stack[:room] for stack in stacks]
+    return *carries, *[stack[:capacity] for stack in stacks]
 
 
 # ---- branches and bodies

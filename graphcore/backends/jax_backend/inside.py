@@ -120,7 +120,7 @@ def canonical(dtype: Any) -> Any:
 def shapes(*avals: Any, variant: Variant) -> list[ShapedArray]:
     """The types of the results for operands of these types."""
     known = sizes_for(variant, avals)
-    rooms(variant, known)
+    capacities(variant, known)
     return [
         ShapedArray(tuple(evaluate(n, known) for n in y.type.shape), canonical(y.type.dtype))
         for y in variant.graph.outputs
@@ -136,7 +136,7 @@ def sizes_for(variant: Variant, arrays: Sequence[Any]) -> dict[str, int]:
     return known
 
 
-def rooms(variant: Variant, known: Mapping[str, int]) -> tuple[int, ...]:
+def capacities(variant: Variant, known: Mapping[str, int]) -> tuple[int, ...]:
     """How many steps each recorded loop may have, 1 at least; refused where one has no limit."""
     program = variant.program
     limits: dict[str, list[Node]] = {name: [] for name in program.traced.counted}
@@ -168,9 +168,9 @@ def compute(variant: Variant, dtypes: Sequence[Any], *operands: Any) -> list[Any
     params, traced = program.boundary.params, program.traced
     arrays = [x.astype(param.dtype) for x, param in zip(operands, params, strict=True)]
     known = sizes_for(variant, arrays)
-    room = dict(zip(traced.counted, rooms(variant, known), strict=True))
+    capacity = dict(zip(traced.counted, capacities(variant, known), strict=True))
     failures = Failures(traced.depth, traced.counted)
-    emitter = Emitter(Sizes(known, room), failures, {}, ordered=False)
+    emitter = Emitter(Sizes(known, capacity), failures, {}, ordered=False)
     with described_by(program.graph.trace):
         results = emitter.graph(program.graph, arrays)
     if failures.sites:

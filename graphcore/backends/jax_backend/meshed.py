@@ -71,16 +71,16 @@ class MeshedGraph(Traced):
         arrays: Sequence[Any],
         constants: Sequence[Any],
         sizes: tuple[int, ...],
-        rooms: tuple[int, ...],
+        capacities: tuple[int, ...],
     ) -> tuple[list[Any], Any]:
         """The results, without padding, and the record."""
-        found, key = self.find_sizes(sizes, rooms), (sizes, rooms)
+        found, key = self.find_sizes(sizes, capacities), (sizes, capacities)
         shapes = [tuple(map(found.in_memory, type.shape)) for type in self.given]
         placed = [*map(self.placement.put, arrays, self.given, shapes)]
         spread = [jax.device_put(x, self.placement.everywhere) for x in constants]
         new = key not in self.programs
         if new:
-            self.programs[key] = self.compile(placed, spread, sizes, rooms)
+            self.programs[key] = self.compile(placed, spread, sizes, capacities)
             text = self.programs[key].as_text()
             self.said[key] = messages(text, self.placement.sharding.mesh.axes)
         self.last = self.said[key]
@@ -92,22 +92,22 @@ class MeshedGraph(Traced):
                 result.block_until_ready()
         return [self.cut(found, *pair) for pair in zip(results, self.made, strict=True)], record
 
-    def compile(self, arrays: Any, constants: Any, sizes: Any, rooms: Any) -> Any:
+    def compile(self, arrays: Any, constants: Any, sizes: Any, capacities: Any) -> Any:
         """XLA's program for arrays of these shapes at their places."""
-        found, at = self.find_sizes(sizes, rooms), self.placement
+        found, at = self.find_sizes(sizes, capacities), self.placement
         for node in self.graph.every_node():
             if found.counts and unpadded(node, found.counts) is not None:
                 raise self.not_padded(node, found)
         shapes = [tuple(map(found.in_memory, type.shape)) for type in self.made]
         places = [*map(at.of, self.made, shapes)], at.everywhere if self.reads else None
-        traced = partial(self.trace, sizes=sizes, rooms=rooms)
+        traced = partial(self.trace, sizes=sizes, capacities=capacities)
         return jax.jit(traced, out_shardings=places).lower(arrays, constants).compile()
 
-    def find_sizes(self, sizes: tuple[int, ...], rooms: tuple[int, ...]) -> Sizes:
+    def find_sizes(self, sizes: tuple[int, ...], capacities: tuple[int, ...]) -> Sizes:
         """The sizes of a tracing: those that devices do not divide evenly have more room."""
-        found = super().find_sizes(sizes, rooms)
-        more = self.placement.rooms(self.given, found.known)
-        found.rooms |= more
+        found = super().find_sizes(sizes, capacities)
+        more = self.placement.capacities(self.given, found.known)
+        found.capacities |= more
         found.counts |= {name: found.known[name] for name in more}
         return found
 
@@ -124,13 +124,13 @@ class MeshedGraph(Traced):
     def not_padded(self, node: Node, found: Sizes) -> Exception:
         """The refusal of sizes that are not divided evenly, as a node works along them."""
         name, count = next(iter(found.counts.items()))
-        room = found.rooms[name]
+        capacity = found.capacities[name]
         with described_by(self.graph.trace):
             reason = (
                 f"the size {show_dim(name)}={count} is not divided evenly by the devices of "
                 f"{self.placement.sharding.mesh}, and {node.said} at {node.origin} needs all of it"
             )
-        return refused(reason, f"give {room} elements, or shard another dim", name="call")
+        return refused(reason, f"give {capacity} elements, or shard another dim", name="call")
 
     def judge(self) -> None:
         """Say or refuse large values that every device must have as a whole."""

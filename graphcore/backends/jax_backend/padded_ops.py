@@ -96,14 +96,14 @@ def overwrite(cx: Tracing, node: Node, x: Value, part: Value) -> Value:
 @padded(tensor.concat)
 def concat(cx: Tracing, node: Node, *xs: Value) -> Value:
     """Each operand is written over the padding of the one before."""
-    axis, room = node.attrs["axis"], cx.size(node.type.shape[node.attrs["axis"]])
+    axis, capacity = node.attrs["axis"], cx.size(node.type.shape[node.attrs["axis"]])
     shape = list(xs[0].shape)
-    shape[axis] = max(room, sum(x.shape[axis] for x in xs))
+    shape[axis] = max(capacity, sum(x.shape[axis] for x in xs))
     whole, start = jnp.zeros(shape, node.type.dtype), jnp.zeros((), jnp.int64)
     for x, of in zip(xs, node.inputs, strict=True):
         whole = lax.dynamic_update_slice_in_dim(whole, x.astype(whole.dtype), start, axis)
         start = start + cx.found.count(of.type.shape[axis])
-    return lax.slice_in_dim(whole, 0, room, axis=axis)
+    return lax.slice_in_dim(whole, 0, capacity, axis=axis)
 
 
 @padded(tensor.reshape, tensor.pack)

@@ -73,7 +73,7 @@ class Placement:
             for dim, size in zip(type.dims or (), shape, strict=True)
         )
 
-    def rooms(self, types: Sequence[TensorType], known: Mapping[str, int]) -> dict[str, int]:
+    def capacities(self, types: Sequence[TensorType], known: Mapping[str, int]) -> dict[str, int]:
         """The room for each unknown size that devices do not divide evenly."""
         parts: dict[str, int] = {}
         for type in types:
@@ -81,12 +81,12 @@ class Placement:
                 axis, name = self.places.get(dim), name_of(size)
                 if axis is not None and name in known:
                     parts[name] = lcm(parts.get(name, 1), self.mesh.shape[axis])
-        rooms = {name: -(-known[name] // count) * count for name, count in parts.items()}
-        return {name: room for name, room in rooms.items() if room != known[name]}
+        capacities = {name: -(-known[name] // count) * count for name, count in parts.items()}
+        return {name: capacity for name, capacity in capacities.items() if capacity != known[name]}
 
     def put(self, x: Any, type: TensorType, shape: Sequence[int]) -> Any:
         """An array at its place, with zeros in the room that it does not fill."""
-        more = [(0, room - size) for room, size in zip(shape, x.shape, strict=True)]
+        more = [(0, capacity - size) for capacity, size in zip(shape, x.shape, strict=True)]
         place = self.of(type, shape)
         if isinstance(x, jax.Array):
             x = jnp.pad(x, more) if x.shape != tuple(shape) else x

@@ -32,7 +32,7 @@ from .failures import SITE, Failures, can_fail, depth_of
 from .sizes import Sizes
 from .source import source_lines
 
-ROOM = 64
+CAPACITY = 64
 """The steps of a recorded `while_loop` that there is room for at first."""
 barrier: Callable[[], None] = jax.effects_barrier
 """Waits for prints."""
@@ -64,7 +64,7 @@ class Traced:
         self.large = [*dict.fromkeys(filter(is_large, nodes))]
         self.depth, self.reads = depth_of(graph), can_fail(graph)
         self.prints = any(x.op is tensor.print_ for x in nodes)
-        self.rooms: dict[tuple[int, ...], tuple[int, ...]] = {}
+        self.capacities: dict[tuple[int, ...], tuple[int, ...]] = {}
         self.failures: dict[Any, Failures] = {}
         self.compilations: list[Compilation] = []
         self.jitted = self.jit(self.trace)
@@ -79,10 +79,10 @@ class Traced:
         arrays: Sequence[Any],
         constants: Sequence[Any],
         sizes: tuple[int, ...],
-        rooms: tuple[int, ...],
+        capacities: tuple[int, ...],
     ) -> tuple[list[Any], Any]:
         """What XLA compiles: the results and the record of a call."""
-        return self.emit(arrays, constants, self.find_sizes(sizes, rooms), (sizes, rooms))
+        return self.emit(arrays, constants, self.find_sizes(sizes, capacities), (sizes, capacities))
 
     def emit(
         self, arrays: Sequence[Any], constants: Sequence[Any], found: Sizes, key: Any
@@ -96,9 +96,9 @@ class Traced:
         self.failures[key] = failures
         return results, failures.record if self.reads else None
 
-    def find_sizes(self, sizes: tuple[int, ...], rooms: tuple[int, ...]) -> Sizes:
+    def find_sizes(self, sizes: tuple[int, ...], capacities: tuple[int, ...]) -> Sizes:
         """The sizes of a tracing."""
-        return Sizes(self.known(sizes), dict(zip(self.counted, rooms, strict=True)))
+        return Sizes(self.known(sizes), dict(zip(self.counted, capacities, strict=True)))
 
     def known(self, sizes: tuple[int, ...]) -> dict[str, int]:
         """Sizes by name."""
@@ -112,33 +112,35 @@ class Traced:
         """
         if self.constants is None:
             self.constants = [jax.device_put(x.attrs["value"].array) for x in self.large]
-        rooms = self.rooms.get(sizes) or (ROOM,) * len(self.counted)
+        capacities = self.capacities.get(sizes) or (CAPACITY,) * len(self.counted)
         while True:
-            results, record = self.run(arrays, sizes, rooms)
+            results, record = self.run(arrays, sizes, capacities)
             if self.prints:
                 barrier()
             if record is None:
                 return results
-            found, failures = np.asarray(record).tolist(), self.failures[sizes, rooms]
+            found, failures = np.asarray(record).tolist(), self.failures[sizes, capacities]
             counts = [failures.count(found, name) for name in self.counted]
-            if all(count <= room for count, room in zip(counts, rooms, strict=True)):
+            if all(count <= capacity for count, capacity in zip(counts, capacities, strict=True)):
                 break
-            pairs = zip(counts, rooms, strict=True)
-            rooms = tuple(max(room, 1 << (count - 1).bit_length()) for count, room in pairs)
-            self.rooms[sizes] = rooms
+            pairs = zip(counts, capacities, strict=True)
+            capacities = tuple(
+                max(capacity, 1 << (count - 1).bit_length()) for count, capacity in pairs
+            )
+            self.capacities[sizes] = capacities
         if found[SITE]:
             with described_by(self.graph.trace):
                 raise failures.sites[found[SITE] - 1].error(found)
         return results
 
     def run(
-        self, arrays: Sequence[Any], sizes: tuple[int, ...], rooms: tuple[int, ...]
+        self, arrays: Sequence[Any], sizes: tuple[int, ...], capacities: tuple[int, ...]
     ) -> tuple[list[Any], Any]:
         """The results and the record; compiled where these sizes are new."""
-        new = (sizes, rooms) not in self.failures
+        new = (sizes, capacities) not in self.failures
         start = time.perf_counter()
         try:
-            made: tuple[list[Any], Any] = self.jitted(arrays, self.constants, sizes, rooms)
+            made: tuple[list[Any], Any] = self.jitted(arrays, self.constants, sizes, capacities)
         except jax.errors.JaxRuntimeError as error:
             if "RESOURCE_EXHAUSTED" not in str(error):
                 raise
@@ -147,7 +149,7 @@ class Traced:
             ) from error
         if new:
             shown = {show_dim(name): size for name, size in self.known(sizes).items()}
-            lines = dict(zip(self.loops, rooms, strict=True))
+            lines = dict(zip(self.loops, capacities, strict=True))
             self.compilations.append(Compilation(shown, lines, time.perf_counter() - start))
         return made
 

@@ -26,12 +26,12 @@ class Sizes:
     ----------
     known
         The unknown sizes that are numbers, by name.
-    rooms
+    capacities
         How many elements there is room for, by the names of the sizes that are counted.
     """
 
-    def __init__(self, known: Mapping[str, int], rooms: Mapping[str, int]) -> None:
-        self.known, self.rooms = dict(known), dict(rooms)
+    def __init__(self, known: Mapping[str, int], capacities: Mapping[str, int]) -> None:
+        self.known, self.capacities = dict(known), dict(capacities)
         self.counts: dict[str, Any] = {}
         """The counts that are found by now, as traced numbers."""
 
@@ -77,7 +77,7 @@ class Sizes:
     def _range_of(self, atom: Atom) -> Range:
         if not atom.operands:
             if atom.name in self.counts:
-                return 0, self.rooms[atom.name]
+                return 0, self.capacities[atom.name]
             return self.known[atom.name], self.known[atom.name]
         a, b = map(self._range, atom.operands)
         match atom.name:

@@ -47,12 +47,12 @@ def solve_triangular(
     b, (*batch, rows, _), (n, columns) = w.b, shape, map(w.size, shape[-2:])
     is_small = isinstance(rows, int) and rows <= small_matrices.MOST_SOLVED
     is_copied = not is_small and dense.is_copied(rows, ways.transposed)
-    type = TensorType(DTYPES[kind], dense.room_for(levels()[0]) if is_copied else (0,))
+    type = TensorType(DTYPES[kind], dense.scratch_for(levels()[0]) if is_copied else (0,))
     taken, pointer = w.program.take(type)
 
     def ranges() -> None:
-        room = w.sharing.own(pointer, lambda: w.program.bytes(type))
-        by_halves = partial(solve_by_halves, w, kind, rows, room, ways)
+        scratch = w.sharing.own(pointer, lambda: w.program.bytes(type))
+        by_halves = partial(solve_by_halves, w, kind, rows, scratch, ways)
 
         def some(index: tuple[Value, ...], first: Value, many: Value) -> None:
             t, x = where(index)
@@ -78,7 +78,7 @@ def solve_triangular(
 
 
 def solve_by_halves(
-    w: Writer, kind: str, rows: Size, room: Value, ways: Ways,
+    w: Writer, kind: str, rows: Size, scratch: Value, ways: Ways,
     t: Value, x: Value, n: Value, columns: Value, apart: Value,
 ) -> None:  # fmt: skip
     """The same for some columns of one matrix, whose rows lie `apart`."""
@@ -87,7 +87,7 @@ def solve_by_halves(
     hows = [FALSE if ways.lower else TRUE, TRUE if ways.unit else FALSE]
     make = lambda: code(kind)["solve"]
     routine = w.program.routine("solve", kind, make, rows, small_matrices.MOST_SOLVED)
-    w.call(routine, t, x, room, n, columns, apart, *steps, *hows)
+    w.call(routine, t, x, scratch, n, columns, apart, *steps, *hows)
 
 
 @cached
@@ -99,13 +99,14 @@ def code(kind: str) -> Code:
 def solve(kind: str) -> str:
     """The IR of `solve`, which calls itself: x becomes the y with t y = x, as in `Ways`.
 
-    Values of t lie `down` and `across` of each other, of which one is 1, rows of x `apart`. `room`
-    is memory of the type `dense.room_for`, which is used if `dense.is_copied` says so.
+    The strides of t are `down`, from row to row, and `across`, from column to column; one of them
+    is 1. Rows of x lie `apart`. `scratch` is memory of the shape `dense.scratch_for`, which is used
+    if `dense.is_copied` says so.
     """
     b, one = Builder(), integer(1)
     names = "n", "columns", "apart", "down", "across"
     n, columns, apart, down, across = sizes = [Value(f"%{name}", "i64") for name in names]
-    t, x, room = pointers = [Value(f"%{name}", "ptr") for name in ("t", "x", "room")]
+    t, x, scratch = pointers = [Value(f"%{name}", "ptr") for name in ("t", "x", "scratch")]
     upper, unit = ways = [Value(f"%{name}", "i1") for name in ("upper", "unit")]
 
     def at_once() -> Sequence[Value]:
@@ -122,7 +123,9 @@ def solve(kind: str) -> str:
         def part(begin: Value, many: Value) -> Value:
             rows = moved(b, x, b.mul(begin, apart), kind)
             corner = moved(b, t, b.mul(begin, b.add(down, across)), kind)
-            call(b, "@solve", corner, rows, room, many, columns, apart, down, across, upper, unit)
+            call(
+                b, "@solve", corner, rows, scratch, many, columns, apart, down, across, upper, unit
+            )
             return rows
 
         solved = part(first, size)
@@ -130,7 +133,7 @@ def solve(kind: str) -> str:
         left = moved(b, x, b.mul(second, apart), kind)
         steps = down, across, apart, one, apart, size
         remove = dense.code_that_removes(kind)["remove"]
-        call(b, remove, block, solved, left, left, room, rest, size, columns, *steps, FALSE)
+        call(b, remove, block, solved, left, left, scratch, rest, size, columns, *steps, FALSE)
         part(second, rest)
         return ()
 

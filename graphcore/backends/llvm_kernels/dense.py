@@ -27,7 +27,7 @@ from .arithmetic import literal
 from .builder import FALSE, TRUE, WIDTH, Builder, Value, integer
 from .elementary import compiled, module
 from .machine import Code, cached, levels
-from .packed import ROOM, Packed
+from .packed import SCRATCH, Packed
 from .product_sums import CHUNK, IN_CACHE, INNER, SUMS, Joins, ProductSums
 
 KINDS = "f64", "f32"
@@ -85,9 +85,9 @@ def is_copied(rows: Size | None, is_transposed: bool) -> bool:
     return is_transposed or (levels()[0] in PACKS and not few)
 
 
-def room_for(level: str) -> tuple[int, int]:
+def scratch_for(level: str) -> tuple[int, int]:
     """The shape of memory for copies of operands, by the level of x86-64."""
-    return ROOM if level in PACKS else ROWS_PER_STRIP[level], INNER
+    return SCRATCH if level in PACKS else ROWS_PER_STRIP[level], INNER
 
 
 @cached
@@ -144,15 +144,17 @@ class Strip(NamedTuple):
 class Dense(ProductSums):
     """The IR of `dense`: a product whose operands are read where they lie, if that is no slower.
 
-    `room` is memory of the shape `room_for`. Some columns of a product are one too, with the same
-    bits; so are more than FEW_ROWS rows. So are the sums of CHUNK places of a `whole` inner axis
-    that is longer.
+    `scratch` is memory of the shape `scratch_for`. Some columns of a product are one too, with the
+    same bits; so are more than FEW_ROWS rows. So are the sums of CHUNK places of a `whole` inner
+    axis that is longer.
     """
 
     def __init__(self, kind: str, level: str, name: str = "dense") -> None:
         super().__init__(kind, level, name)
         self.several, self.most_rows = ROWS[level], ROWS_PER_STRIP[level]
-        self.room = Buffer(Value("%room", "ptr"), (integer(self.most_rows), integer(INNER)), kind)
+        self.scratch = Buffer(
+            Value("%scratch", "ptr"), (integer(self.most_rows), integer(INNER)), kind
+        )
         width = integer(VECTORS * self.b.width)
         self.strip = Buffer(Value("%strip", "ptr"), (integer(INNER), width), kind)
         self.packed = Packed(kind, level, name) if level in PACKS else None
@@ -183,7 +185,7 @@ class Dense(ProductSums):
         assert packed is not None
         b.outlined += packed.lines("packed")
         b.declared |= packed.b.declared
-        pointers = [Value(f"%{name}", "ptr") for name in ("x", "y", "z", "part", "room")]
+        pointers = [Value(f"%{name}", "ptr") for name in ("x", "y", "z", "part", "scratch")]
         given = ", ".join([x.typed for x in (*pointers, *self.sizes, self.upper)])
         b.do(f"call void @packed({given})")
         return ()
@@ -241,12 +243,14 @@ class Dense(ProductSums):
 
     def rows_of_block(self, i: Value, high: Value, k: Value, many: Value) -> Rows:
         """So many rows of x for a block of the inner axis: copied if many strips read them."""
-        b, (_, length) = self.b, self.room.shape
+        b, (_, length) = self.b, self.scratch.shape
         x = self.p.after(self.x, b.add(b.mul(i, self.down), b.mul(k, self.right)))
         often = b.op("icmp sgt", self.columns, integer(STRIPS_OF_COPY * VECTORS * b.width))
         is_copied = b.both(b.op("icmp ne", self.right, integer(1)), often)
-        b.branch(is_copied, partial(self.copy_columns, x, self.right, high, many, self.room, high))
-        pairs = (self.room.pointer, x.pointer), (length, self.down), (integer(1), self.right)
+        b.branch(
+            is_copied, partial(self.copy_columns, x, self.right, high, many, self.scratch, high)
+        )
+        pairs = (self.scratch.pointer, x.pointer), (length, self.down), (integer(1), self.right)
         pointer, down, right = [b.select(is_copied, *pair) for pair in pairs]
         return Rows(i, Buffer(pointer, x.shape, self.kind, b.level, b.names), down, right)
 

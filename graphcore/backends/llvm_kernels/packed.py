@@ -42,7 +42,7 @@ MOST_STRIPS = 16
 Panels of x are read for all of them, so that the result is written along its rows.
 Beside 16 of float64, 32 took up to a tenth longer, and 8 as long.
 """
-ROOM = MOST_ROWS + INNER + 1
+SCRATCH = MOST_ROWS + INNER + 1
 """How much memory there is for copies, in rows of INNER values."""
 
 
@@ -70,7 +70,7 @@ class Strip(NamedTuple):
 class Packed(ProductSums):
     """The IR of a product whose operands are both copied.
 
-    Panels of ROWS rows of x follow each other in `room`; in each of them STEPS values of a row
+    Panels of ROWS rows of x follow each other in `scratch`; in each of them STEPS values of a row
     follow those of the row before. Behind them are strips of y, of VECTORS vectors a row, with a
     row between two of them, so that they do not share places in a cache. The products of a tile
     are added up in `totals`.
@@ -79,9 +79,9 @@ class Packed(ProductSums):
     def __init__(self, kind: str, level: str, name: str) -> None:
         super().__init__(kind, level, name)
         self.width = VECTORS * self.b.width
-        room = Value("%room", "ptr")
-        self.of_x = Buffer(room, (integer(MOST_ROWS * INNER),), kind)
-        behind = (integer((ROOM - MOST_ROWS) * INNER),)
+        scratch = Value("%scratch", "ptr")
+        self.of_x = Buffer(scratch, (integer(MOST_ROWS * INNER),), kind)
+        behind = (integer((SCRATCH - MOST_ROWS) * INNER),)
         self.of_y = self.p.moved(self.of_x, integer(MOST_ROWS * INNER), behind)
         self.totals = Buffer(Value("%totals", "ptr"), (integer(ROWS), integer(self.width)), kind)
 
@@ -337,5 +337,5 @@ class Packed(ProductSums):
         p.looped(integer(0), whole, GROUP, (), group)
 
     def now(self, buffer: Buffer) -> Buffer:
-        """A buffer with what lies in it here, not what was loaded from it before."""
+        """The buffer as it is at this point: values that were loaded before are loaded again."""
         return buffer._replace(level=self.b.level, version=self.b.names)

@@ -45,9 +45,9 @@ def cholesky(w: Writer, kind: str, size: Size, a: Value, info: Value) -> None:
     zero, one, dtype = integer(0), integer(1), DTYPES[kind]
     _, room_type, band_type = types = [
         TensorType(dtype, shape)
-        for shape in ((PANEL, APART), dense.room_for(levels()[0]), (PANEL, BAND))
+        for shape in ((PANEL, APART), dense.scratch_for(levels()[0]), (PANEL, BAND))
     ]
-    taken, (block, room, band) = zip(*map(w.program.take, types), strict=True)
+    taken, (block, scratch, band) = zip(*map(w.program.take, types), strict=True)
     run = partial(run_routine, w, kind, size)
 
     def at(row: Value, column: Value) -> Value:
@@ -62,7 +62,7 @@ def cholesky(w: Writer, kind: str, size: Size, a: Value, info: Value) -> None:
         left, below = b.sub(n, k), b.add(k, many)
 
         def removed() -> None:
-            own_room = sharing.own(room, lambda: w.program.bytes(room_type))
+            own_room = sharing.own(scratch, lambda: w.program.bytes(room_type))
 
             def rows(_: object, first: Value, size: Value) -> None:
                 row = b.add(k, first)
@@ -74,7 +74,7 @@ def cholesky(w: Writer, kind: str, size: Size, a: Value, info: Value) -> None:
 
         def solved() -> None:
             own = sharing.own(band, lambda: w.program.bytes(band_type))
-            own_room = sharing.own(room, lambda: w.program.bytes(room_type))
+            own_room = sharing.own(scratch, lambda: w.program.bytes(room_type))
 
             def rows(_: object, first: Value, size: Value) -> None:
                 def some(i: Value) -> Sequence[Value]:
@@ -91,7 +91,7 @@ def cholesky(w: Writer, kind: str, size: Size, a: Value, info: Value) -> None:
 
         sharing.over(partial(work, left, k, many), removed, once=True)
         run("turn", at(k, k), block, many, many, n, integer(APART), FALSE)
-        run("factor", block, room, info, many, integer(APART))
+        run("factor", block, scratch, info, many, integer(APART))
         run("turn", block, at(k, k), many, many, integer(APART), n, TRUE)
         sharing.over(partial(work, b.sub(n, below), many, many), solved, once=True)
         return ()
@@ -128,7 +128,7 @@ def factor(kind: str) -> str:
     """
     b, one = Builder(), integer(1)
     n, apart = sizes = [Value(f"%{name}", "i64") for name in ("n", "apart")]
-    a, room, info = pointers = [Value(f"%{name}", "ptr") for name in ("a", "room", "info")]
+    a, scratch, info = pointers = [Value(f"%{name}", "ptr") for name in ("a", "scratch", "info")]
 
     def at_once() -> Sequence[Value]:
         call(b, code("factor_rows", kind)["factor_rows"], a, info, n, apart)
@@ -139,11 +139,11 @@ def factor(kind: str) -> str:
         right = moved(b, a, size, kind)
         corner = moved(b, right, b.mul(size, apart), kind)
         solve, remove = blocked.code(kind)["solve"], dense.code_that_removes(kind)["remove"]
-        call(b, "@factor", a, room, info, size, apart)
-        call(b, solve, a, right, room, size, rest, apart, one, apart, FALSE, FALSE)
+        call(b, "@factor", a, scratch, info, size, apart)
+        call(b, solve, a, right, scratch, size, rest, apart, one, apart, FALSE, FALSE)
         strides = one, apart, apart, one, apart, size
-        call(b, remove, right, right, corner, corner, room, rest, size, rest, *strides, TRUE)
-        call(b, "@factor", corner, room, info, rest, apart)
+        call(b, remove, right, right, corner, corner, scratch, rest, size, rest, *strides, TRUE)
+        call(b, "@factor", corner, scratch, info, rest, apart)
         return ()
 
     b.branch(b.op("icmp sle", n, integer(ROWS)), at_once, by_halves)

@@ -58,11 +58,12 @@ class Joins(NamedTuple):
 class ProductSums:
     """What routines of products of matrices share: their arguments, blocks, and what these join.
 
-    z = x y, where rows of z lie `apart`. Values of x lie `down` and `right` of each other, those of
-    y `below` and `beside`, of which one is 1. If `upper` holds, values below the diagonal of z need
-    not be computed. Sums of several blocks of the inner axis lie in `part`, and behind it what
-    rounding has added to z, if this axis is longer than LONGEST_INNER: two matrices as the whole of
-    z. `room` is memory for copies; nobody else writes there.
+    z = x y, where rows of z lie `apart`. The strides of x are `down`, from row to row, and `right`,
+    from column to column; those of y are `below` and `beside`. One of each two is 1. If `upper`
+    holds, values below the diagonal of z need not be computed. Sums of several blocks of the inner
+    axis lie in `part`, and behind it what rounding has added to z, if this axis is longer than
+    LONGEST_INNER: two matrices as the whole of z. `scratch` is memory for copies; nobody else
+    writes there.
 
     The routine `remove` computes z - x y instead: the product of each block of the inner axis is
     subtracted by itself, so that it uses no `part`.
@@ -91,9 +92,8 @@ class ProductSums:
 
     def head(self, name: str) -> str:
         """The first line of the function."""
-        given = (
-            "ptr noalias readonly %x, ptr noalias readonly %y, ptr noalias %z, ptr %part, ptr %room"
-        )
+        operands = "ptr noalias readonly %x, ptr noalias readonly %y"
+        given = f"{operands}, ptr noalias %z, ptr %part, ptr %scratch"
         sizes = ", ".join([size.typed for size in self.sizes])
         return f"define void @{name}({given}, {sizes}, i1 %upper) {PAGE_BY_PAGE}"
 

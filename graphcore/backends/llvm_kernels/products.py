@@ -202,10 +202,13 @@ class Memory:
         blocks = [more_than(inner, n) for n in (dense.INNER_OF_FEW_ROWS, LONGEST_INNER)]
         copied = dense.is_copied(node.type.shape[-2], operand(node.inputs[0]).transposed)
         self.parts = sum(blocks, start=0)
-        room = dense.room_for(levels()[0]) if copied else (0,)
-        self.types = TensorType(kind, (self.parts, *node.type.shape[-2:])), TensorType(kind, room)
+        scratch = dense.scratch_for(levels()[0]) if copied else (0,)
+        self.types = (
+            TensorType(kind, (self.parts, *node.type.shape[-2:])),
+            TensorType(kind, scratch),
+        )
         self.taken = [w.program.take(type) for type in self.types]
-        self.sums, self.room = [pointer for _, pointer in self.taken]
+        self.sums, self.scratch = [pointer for _, pointer in self.taken]
         self.chunks = self.in_chunks(w, node)
         self.is_shared = node.type.ndim == 2
 
@@ -231,8 +234,8 @@ class Memory:
     def of_thread(self) -> Memory:
         """The memory of each thread, where the loop that comes next is shared."""
         found, own, bytes = copy(self), self.w.sharing.own, self.w.program.bytes
-        sums, room = [partial(bytes, type) for type in self.types]
-        found.room = own(self.room, room)
+        sums, scratch = [partial(bytes, type) for type in self.types]
+        found.scratch = own(self.scratch, scratch)
         if not self.is_shared:  # threads compute rows of several matrices
             found.sums = own(self.sums, sums)
         return found
@@ -304,7 +307,7 @@ def block_of_product(
     of_thin = *starts, block.rows, k, j, *lying[:2], of_y
     upper = TRUE if is_own_product(node) else FALSE
     of_dense = (
-        *(*starts, sums, memory.room, block.rows, k, block.columns),
+        *(*starts, sums, memory.scratch, block.rows, k, block.columns),
         *(*lying, j, k, upper),
     )
     ways = partial(call, thin, "thin", *of_thin), partial(call, dense, "dense", *of_dense)
@@ -321,14 +324,14 @@ def sums_of_chunks(w: Writer, node: Node, buffer: Buffer, memory: Memory) -> Non
     upper, kind = TRUE if is_own_product(node) else FALSE, buffer.kind
     code = Address(dense.code(kind)["dense"])
 
-    def chunk(room: Value, first: Value) -> Sequence[Value]:
+    def chunk(scratch: Value, first: Value) -> Sequence[Value]:
         number, many = b.op("sdiv", first, integer(CHUNK)), b.sub(inner, first)
         own = p.place([Index(number), *[Index(integer(0))] * 3], parts.shape).base
         into = moved(b, parts.pointer, own, kind)
         given = (
             moved(b, w.lying(x.base).pointer, b.mul(first, strides[1]), kind),
             moved(b, w.lying(y.base).pointer, b.mul(first, strides[2]), kind),
-            *(into, moved(b, into, b.mul(rows, columns), kind), room),
+            *(into, moved(b, into, b.mul(rows, columns), kind), scratch),
             *(rows, b.call("smin", many, integer(CHUNK)), columns),
             *(*strides, columns, inner, upper),
         )
@@ -336,7 +339,7 @@ def sums_of_chunks(w: Writer, node: Node, buffer: Buffer, memory: Memory) -> Non
         return ()
 
     def chunks() -> None:
-        step = partial(chunk, memory.of_thread().room)
+        step = partial(chunk, memory.of_thread().scratch)
 
         def some(_: object, first: Value, many: Value) -> None:
             p.looped(first, b.add(first, many), CHUNK, (), step)

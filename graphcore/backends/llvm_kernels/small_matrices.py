@@ -60,7 +60,7 @@ def solve_triangular(
     w: Writer, kind: str, t: Value, x: Value, n: Value, columns: Value, apart: Value,
     lower: bool, transposed: bool = False, unit: bool = False, name: str = "triangular",
 ) -> None:  # fmt: skip
-    """x becomes the y with t y = x, rows of which lie `apart`; t is row-major, or column-major."""
+    """Replace x by the solution y of t y = x. Rows of x lie `apart`; t may lie transposed."""
     b, one = w.b, integer(1)
     strides = [one, n] if transposed else [n, one]
     ways = [integer(0), one] if lower else [b.sub(n, one), integer(-1)]

@@ -42,9 +42,9 @@ def test_a_pullback_of_a_while_loop() -> None:
         found, wanted = f(value)
         assert math.isclose(found, value**0.5)
         assert math.isclose(wanted, 0.5 / value**0.5) or value == 1.0
-    (loop,) = f.compilations[0].rooms
+    (loop,) = f.compilations[0].capacities
     assert loop.startswith("while_loop at test_loops.py:")
-    assert [made.rooms[loop] for made in f.compilations] == [64, 128]
+    assert [made.capacities[loop] for made in f.compilations] == [64, 128]
     assert f(1.0)[1] == gc.compile([a], slope, target="numpy")(1.0)
 
 

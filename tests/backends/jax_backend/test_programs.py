@@ -76,6 +76,6 @@ def test_a_few_random_programs_in_buckets() -> None:
 @pytest.mark.parametrize("first", shared(range(0, 120, 10), 6))
 @pytest.mark.parametrize("kind", ["graphs", "loops", "programs"])
 def test_random_programs_in_buckets(kind: str, first: int) -> None:
-    """Padding has no part in results; what no padding can leave out is refused by name."""
+    """Results do not depend on padding; ops for which they would are refused by name."""
     found = verdicts(kind, first, 10, buckets=True).items()
     assert [(seed, x.reason) for seed, x in found if x.kind == "differs"] == []

@@ -50,7 +50,7 @@ def test_a_padded_size_has_room_for_the_most_elements() -> None:
     steps, batch = unknown("steps"), unknown("batch")
     sizes = Sizes({"batch": 5}, {"steps": 8})
     sizes.counts["steps"] = 3
-    for size, room, count in (
+    for size, capacity, count in (
         (steps, 8, 3),
         (2 * steps + batch, 21, 11),
         (batch - steps, 5, 2),
@@ -60,7 +60,7 @@ def test_a_padded_size_has_room_for_the_most_elements() -> None:
         (steps % 2, 1, 1),
         (batch * 2, 10, 10),
     ):
-        assert (sizes.in_memory(size), int(sizes.count(size))) == (room, count), size
+        assert (sizes.in_memory(size), int(sizes.count(size))) == (capacity, count), size
 
 
 def test_a_function_takes_the_options_of_compile() -> None:

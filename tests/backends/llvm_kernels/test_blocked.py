@@ -19,7 +19,7 @@ from .native import Both, M, N, given, needs_machine_code
 pytestmark = needs_machine_code
 
 SHAPES = [(63, 5), (64, 97), (65, 1), (66, 33), (128, 0), (130, 24), (257, 50)]
-"""Rows and columns: around the sizes of blocks, and of what is solved at once."""
+"""Numbers of rows and columns: just below, at and above those where the algorithm changes."""
 WAYS = [*product((True, False), repeat=3)]
 
 

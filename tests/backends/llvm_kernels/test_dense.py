@@ -65,13 +65,13 @@ def multiplied(
     )
     steps = [step // x.itemsize for step in (*x.strides, *y.strides, z.strides[0])]
     part = np.full_like(z, 7, shape=(2, len(z), steps[-1]))
-    room = np.full_like(z, 7, shape=dense.room_for(dense.levels()[0]))
+    scratch = np.full_like(z, 7, shape=dense.scratch_for(dense.levels()[0]))
     call(
         x.ctypes.data,
         y.ctypes.data,
         z.ctypes.data,
         part.ctypes.data,
-        room.ctypes.data,
+        scratch.ctypes.data,
         *x.shape,
         y.shape[1],
         *steps,
