@@ -118,8 +118,7 @@ class Sharding(NamedTuple):
 
     def check(self, graph: Graph) -> None:
         """Refuse dims that inputs and outputs lack, and axes that are unknown or needed twice."""
-        values = (*graph.params, *graph.outputs)
-        known = dict.fromkeys(dim for node in values for dim in node.type.dims)
+        known = dims_of(graph)
         for dim, axis in self.places.items():
             if dim not in known:
                 reason = f"shard: no input and no output has dim {show_dim(dim)!r}"
@@ -127,8 +126,13 @@ class Sharding(NamedTuple):
             if axis not in self.mesh.axes:
                 reason = f"shard: {self.mesh} has no axis {show_dim(axis)!r}"
                 raise refused(reason, close_match(axis, tuple(self.mesh.axes)))
-        for node in values:
+        for node in (*graph.params, *graph.outputs):
             self.check_node(node)
+
+    def among(self, graph: Graph) -> Sharding:
+        """The places of the dims that a graph has."""
+        known = dims_of(graph)
+        return self._replace(places={x: at for x, at in self.places.items() if x in known})
 
     def check_node(self, node: Node) -> None:
         """Refuse an input or output with two dims on one axis, or of a size that does not fit."""
@@ -147,6 +151,11 @@ class Sharding(NamedTuple):
                 reason = f"shard: dim {show_dim(dim)!r} has size {size}, on {count} devices"
                 cure = f"declare the size as None: it is padded then; or as a multiple of {count}"
                 raise refused(reason, cure, node)
+
+
+def dims_of(graph: Graph) -> dict[str, None]:
+    """The dims of inputs and outputs, in order."""
+    return dict.fromkeys(x for node in (*graph.params, *graph.outputs) for x in node.type.dims)
 
 
 def sharding_of(

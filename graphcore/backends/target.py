@@ -189,6 +189,10 @@ class Target(ABC):
         """Refuse a program of named ops that its options do not fit."""
         return
 
+    def for_part(self, graph: Graph) -> Target:
+        """The target for a graph made of the user's: its derivative, or that of a block."""
+        return self
+
     def unavailable(self) -> str | None:
         """Why it cannot run on this machine; None where it can."""
         return None

@@ -125,6 +125,12 @@ class XLA(Target):
         if self.sharding is not None:
             self.sharding.check(graph)
 
+    def for_part(self, graph: Graph) -> Target:
+        """The same devices, for the dims that the graph has."""
+        if self.sharding is None:
+            return self
+        return XLA(self.on_device, self.buckets, self.sharding.among(graph))
+
     @property
     def shared(self) -> Passes:
         """The passes of all targets, but contractions stay whole."""

@@ -429,6 +429,8 @@ class Compiled(Questions, Generic[R]):
 def part(asked: Asked, rules: Rules, graph: Graph) -> Compiled[list[Array]]:
     """A program of another graph, with results as arrays, that runs as one does."""
     form = [*range(len(graph.params))], [*range(len(graph.outputs))]
+    if isinstance(asked, Target):
+        asked = asked.for_part(graph)
     return Compiled(graph, *form, asked=asked, join="override", rules=rules)
 
 

@@ -38,8 +38,6 @@ class Emitter:
         The values of large constants, which are operands of the program.
     meshed
         Whether the program runs on a mesh.
-    ordered
-        Whether it prints in the order of the program.
     """
 
     def __init__(
@@ -48,10 +46,9 @@ class Emitter:
         failures: Failures,
         constants: Mapping[Node, Value],
         meshed: bool = False,
-        ordered: bool = True,
     ) -> None:
         self.found, self.failures = sizes, failures
-        self.constants, self.meshed, self.ordered = constants, meshed, ordered
+        self.constants, self.meshed = constants, meshed
         self.known: dict[Node, Value] = {}
 
     # ---- sizes

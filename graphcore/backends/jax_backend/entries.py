@@ -16,8 +16,6 @@ class Emission(Protocol):
 
     meshed: bool
     """Whether the program runs on a mesh, where a gather of a whole axis costs messages."""
-    ordered: bool
-    """Whether it prints in the order of the program, as one device can where none transforms it."""
 
     def size(self, size: Size) -> int:
         """The size of an axis, as a number."""

@@ -155,7 +155,7 @@ def callback(cx: Emission, node: Node, *xs: Value) -> Value:
 
 @entry(tensor.print_)
 def print_(cx: Emission, node: Node, x: Value) -> Value:
-    """Lines are printed in the order of the program, but not on a mesh or in functions of JAX."""
+    """Lines are printed in the order of the program, but not on a mesh."""
     label, dims, dtype = node.attrs["label"], node.attrs["dims"], x.dtype
     shape = x.shape
 
@@ -163,5 +163,5 @@ def print_(cx: Emission, node: Node, x: Value) -> Value:
         array = np.ascontiguousarray(value).reshape(-1).view(dtype).reshape(shape)
         write(lines_to_print(label, show_dtype(dtype), dims, array))
 
-    jax.debug.callback(show, in_words(x), ordered=cx.ordered and not cx.meshed)
+    jax.debug.callback(show, in_words(x), ordered=not cx.meshed)
     return x

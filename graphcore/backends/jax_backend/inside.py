@@ -7,11 +7,15 @@ of the program.
 
 Nobody can raise an error there, or call once more: results of a call that fails are nan, integers 0
 and bools False, and the steps that a derivative records need a limit.
+
+Large constants are operands of the primitive, behind the inputs: JAX captures them as it does those
+of its own functions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence, Set
+from functools import cache, partial
 from typing import Any, Protocol
 
 import jax
@@ -90,8 +94,30 @@ def call(variant: Variant, args: Sequence[Any]) -> list[Any]:
         for i, (x, array) in enumerate(zip(args, arrays, strict=True))
         if i not in read
     ]
-    made: list[Any] = program_p.bind(*operands, variant=variant)
-    return made
+    return bind(variant, *operands)
+
+
+def bind(variant: Variant, *operands: Any) -> list[Any]:
+    """The results for operands of the dtypes that JAX has; on a mesh at their places."""
+    given = *operands, *variant.program.traced.constants
+    if not variant.program.traced.meshed:
+        made: list[Any] = program_p.bind(*given, variant=variant)
+        return made
+    placed: list[Any] = variant.once("placed", lambda: jax.jit(partial(at_places, variant)))(*given)
+    return placed
+
+
+def at_places(variant: Variant, *given: Any) -> list[Any]:
+    """The results on a mesh; by the places of its own arrays JAX sees which devices it is for."""
+    boundary, placement = variant.program.boundary, variant.program.placement
+    operands = [*map(placement.constrain, given, boundary.types)]
+    made = program_p.bind(*operands, *given[len(operands) :], variant=variant)
+    return [*map(placement.constrain, made, boundary.results)]
+
+
+def inputs(variant: Variant, given: Sequence[Any]) -> Sequence[Any]:
+    """What is given for the inputs, without what is given for large constants."""
+    return given[: len(variant.graph.params)]
 
 
 def refuse_computed_sizes(program: Any) -> None:
@@ -117,14 +143,24 @@ def canonical(dtype: Any) -> Any:
 # ---- values
 
 
-def shapes(*avals: Any, variant: Variant) -> list[ShapedArray]:
-    """The types of the results for operands of these types."""
-    known = sizes_for(variant, avals)
+def shapes(*avals: Any, variant: Variant) -> tuple[list[ShapedArray], Set[Any]]:
+    """The types of the results for operands of these types, and whether it prints."""
+    known, traced = sizes_for(variant, inputs(variant, avals)), variant.program.traced
     capacities(variant, known)
-    return [
+    types = [
         ShapedArray(tuple(evaluate(n, known) for n in y.type.shape), canonical(y.type.dtype))
         for y in variant.graph.outputs
     ]
+    return types, effects_of_prints(not traced.meshed) if traced.prints else set()
+
+
+@cache
+def effects_of_prints(ordered: bool) -> Set[Any]:
+    """The marks by which JAX leaves out no print of its own functions, nor changes their order."""
+    with jax.core.eval_context():
+        prints = lambda: jax.debug.callback(lambda: None, ordered=ordered)
+        effects: Set[Any] = jax.make_jaxpr(prints)().effects
+    return effects
 
 
 def sizes_for(variant: Variant, arrays: Sequence[Any]) -> dict[str, int]:
@@ -166,11 +202,13 @@ def compute(variant: Variant, dtypes: Sequence[Any], *operands: Any) -> list[Any
     """The results in these dtypes; nan, or 0, if the program fails."""
     program = variant.program
     params, traced = program.boundary.params, program.traced
-    arrays = [x.astype(param.dtype) for x, param in zip(operands, params, strict=True)]
+    given = inputs(variant, operands)
+    large = dict(zip(traced.large, operands[len(given) :], strict=True))
+    arrays = [x.astype(param.dtype) for x, param in zip(given, params, strict=True)]
     known = sizes_for(variant, arrays)
     capacity = dict(zip(traced.counted, capacities(variant, known), strict=True))
     failures = Failures(traced.depth, traced.counted)
-    emitter = Emitter(Sizes(known, capacity), failures, {}, ordered=False)
+    emitter = Emitter(Sizes(known, capacity), failures, large, traced.meshed)
     with described_by(program.graph.trace):
         results = emitter.graph(program.graph, arrays)
     if failures.sites:
@@ -205,7 +243,8 @@ def run(*operands: Any, variant: Variant) -> list[Any]:
 
 def push(primals: Sequence[Any], tangents: Sequence[Any], *, variant: Variant) -> Any:
     """The results and their tangents."""
-    ys = program_p.bind(*primals, variant=variant)
+    primals, tangents = inputs(variant, primals), inputs(variant, tangents)
+    ys = bind(variant, *primals)
     moved = [ad.Zero(jax.typeof(y).to_tangent_aval()) for y in ys]
     moving = tuple(
         i
@@ -214,7 +253,7 @@ def push(primals: Sequence[Any], tangents: Sequence[Any], *, variant: Variant) -
     )
     if moving and variant.floats:
         given = [tangents[i] for i in moving]
-        made = program_p.bind(*primals, *given, variant=variant.pushforward(moving))
+        made = bind(variant.pushforward(moving), *primals, *given)
         for i, tangent in zip(variant.floats, made, strict=True):
             moved[i] = tangent
     return ys, moved
@@ -229,10 +268,8 @@ def transpose(cts: Sequence[Any], *operands: Any, variant: Variant) -> list[Any]
         for i in moving:
             found[i] = ad.Zero(operands[i].aval)
         return found
-    known = [x for i, x in enumerate(operands) if i not in moving]
-    made = program_p.bind(
-        *known, *[cts[i] for i in given], variant=variant.transpose(moving, given)
-    )
+    known = [x for i, x in enumerate(inputs(variant, operands)) if i not in moving]
+    made = bind(variant.transpose(moving, given), *known, *[cts[i] for i in given])
     for i, ct in zip(moving, made, strict=True):
         found[i] = ct
     return found
@@ -240,12 +277,12 @@ def transpose(cts: Sequence[Any], *operands: Any, variant: Variant) -> list[Any]
 
 def vectorize(operands: Sequence[Any], axes: Sequence[int | None], *, variant: Variant) -> Any:
     """The results for a batch of operands, and where they have its axis."""
-    wide, has = variant.vectorize(tuple(axes))
-    made = program_p.bind(*operands, variant=wide)
+    wide, has = variant.vectorize(tuple(inputs(variant, axes)))
+    made = bind(wide, *inputs(variant, operands))
     return made, [0 if there else None for there in has]
 
 
-program_p.def_abstract_eval(shapes)
+program_p.def_effectful_abstract_eval(shapes)
 program_p.def_impl(run)
 mlir.register_lowering(program_p, lower)
 ad.primitive_jvps[program_p] = push

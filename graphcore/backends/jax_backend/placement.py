@@ -6,7 +6,7 @@ elements that it has are counted, as those of a loop's steps are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import lcm
 from typing import Any
 
@@ -56,6 +56,12 @@ class Placement:
             even = axis is not None and size % self.mesh.shape[axis] == 0
             axes.append(axis if even else None)
         return self.along(*axes)
+
+    def constrain(self, x: Any, type: TensorType) -> Any:
+        """An array at its place, while JAX traces it; XLA pads what is not divided evenly."""
+        place = self.along(*map(self.places.get, type.dims or ()))
+        constrained: Callable[..., Any] = jax.lax.with_sharding_constraint
+        return constrained(x, place)
 
     def is_even(self, type: TensorType, shape: Sequence[int]) -> bool:
         """Whether devices divide an array of this shape evenly."""

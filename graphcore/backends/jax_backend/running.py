@@ -27,6 +27,7 @@ from graphcore.ops import control, leaf, tensor
 from graphcore.schedule.order import finders, in_order
 
 from . import inside
+from .constants import is_large, on_device
 from .emit import Emitter
 from .failures import SITE, Failures, can_fail, depth_of
 from .sizes import Sizes
@@ -36,8 +37,6 @@ CAPACITY = 64
 """The steps of a recorded `while_loop` that there is room for at first."""
 barrier: Callable[[], None] = jax.effects_barrier
 """Waits for prints."""
-LARGE = 2**20
-"""Constants of so many bytes are operands of XLA's program, not parts of its text."""
 
 
 class Traced:
@@ -68,7 +67,11 @@ class Traced:
         self.failures: dict[Any, Failures] = {}
         self.compilations: list[Compilation] = []
         self.jitted = self.jit(self.trace)
-        self.constants: list[Any] | None = None
+
+    @cached_property
+    def constants(self) -> list[Any]:
+        """The values of large constants, on the device."""
+        return [*map(on_device, self.large)]
 
     def jit(self, function: Callable[..., Any]) -> Any:
         """The function as XLA compiles it."""
@@ -110,8 +113,6 @@ class Traced:
         If a `while_loop` has more steps than there is room for, all is computed again with room for
         the next power of two.
         """
-        if self.constants is None:
-            self.constants = [jax.device_put(x.attrs["value"].array) for x in self.large]
         capacities = self.capacities.get(sizes) or (CAPACITY,) * len(self.counted)
         while True:
             results, record = self.run(arrays, sizes, capacities)
@@ -276,11 +277,6 @@ def warn_of_halving(results: Sequence[Any]) -> None:
 
 _warned: list[bool] = []
 WIDE = ("float64", "complex128", "int64", "uint64")
-
-
-def is_large(node: Node) -> bool:
-    """Whether a node is a constant that is better an operand."""
-    return node.op is leaf.constant and bool(node.attrs["value"].array.nbytes >= LARGE)
 
 
 @cache

@@ -6,6 +6,8 @@ JAX_NUM_CPU_DEVICES=8.
 
 from __future__ import annotations
 
+import contextlib
+import io
 import sys
 import warnings
 from collections.abc import Callable, Mapping
@@ -19,7 +21,7 @@ import graphcore as gc
 from benchmarks.programs import gpt as gpt_program
 from benchmarks.programs import jacobi2d, kalman, mlp
 from graphcore.backends.mesh import sharding_of
-from graphcore.backends.messages import Messages
+from graphcore.backends.messages import Messages, messages
 from graphcore.backends.targets import XLA
 from graphcore.compile.compiled import Compiled
 
@@ -272,8 +274,6 @@ def printed() -> None:
 
 
 def shown(f: Compiled, stage: str = "sharded") -> str:
-    import io
-
     out = io.StringIO()
     f.debug_print(stage, file=out)
     return out.getvalue()
@@ -304,6 +304,54 @@ def arrays() -> None:
         ),
         np.full(3, 2.0),
     )
+
+
+@check
+def inside_of_functions_that_jax_transforms() -> None:
+    """A program at its places in what `jit`, `grad` and `vmap` make: equal, and as few messages."""
+    x, y = gc.tensor("x", {"batch": None, "in": 4}), gc.tensor("y", {"batch": None})
+    w, v = gc.tensor("w", {"in": 4, "hidden": None}), gc.tensor("v", {"hidden": None})
+    made = gc.dot(gc.tanh(gc.dot(x, w, dim="in")), v, dim="hidden")
+    inputs, loss = [x, y, w, v], ((made - y) ** 2).mean()
+    shard = {"batch": "data", "hidden": "model"}
+    f = gc.compile(inputs, [loss, made], target="jax", mesh=BOTH, shard=shard)
+    one = gc.compile(inputs, [loss, made], target="jax")
+    rng = np.random.default_rng(0)
+    for batch, count in ((13, 15), (16, 16)):
+        shapes = (batch, 4), (batch,), (4, count), (count,)
+        given = [*map(rng.normal, (0,) * 4, (1,) * 4, shapes)]
+        with jax.enable_x64(True):
+            for made_of in TRANSFORMED.values():
+                agree(made_of(f)(*given), made_of(one)(*given))
+                agree(jax.jit(made_of(f))(*given), jax.jit(made_of(one))(*given))
+    with jax.enable_x64(True):
+        text = jax.jit(TRANSFORMED["grad"](f)).lower(*f.place(*given)).compile().as_text()
+    found = messages(text, BOTH.axes)
+    assert sent(found) == [("all-reduce", 2 * 4 * 8), ("all-reduce", 8 * (1 + 4 * 8 + 8))], found
+    assert [message.along for message in found] == [("model",), ("data",)]
+    assert all("on_mesh.py" in line for message in found for line in message.serves)
+
+
+@check
+def inside_without_the_dims_of_the_mesh() -> None:
+    """A derivative may have none of the dims that lie along the mesh."""
+    x, w = gc.tensor("x", {"batch": None}), gc.tensor("w", {"k": None})
+    outputs = [gc.print((w**2).sum(), "loss"), x > 0]
+    f = gc.compile([x, w], outputs, target="jax", mesh=DATA, shard={"batch": "data"})
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        slope = jax.jit(jax.grad(lambda x, w: f(x, w)[0], 1))(np.ones(16), np.arange(3.0))
+        jax.effects_barrier()
+    agree(slope, np.array([0.0, 2.0, 4.0]))
+    assert printed.getvalue() == "loss: f64[] = 5.\n"
+
+
+TRANSFORMED: dict[str, Callable[[Any], Any]] = {
+    "value": lambda f: lambda *args: [2 * y for y in f(*args)],
+    "grad": lambda f: jax.value_and_grad(lambda *args: f(*args)[0], (2, 3)),
+    "hessian": lambda f: jax.hessian(lambda *args: f(*args)[0], 3),
+    "vmap": lambda f: lambda *args: jax.vmap(lambda k: f(*args[:3], k * args[3])[1])(np.ones(3)),
+}
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ class Emission:
     """What entries ask of a program: its sizes, and whom they tell of failures."""
 
     def __init__(self, sizes: Mapping[str, int], meshed: bool = False) -> None:
-        self.known, self.meshed, self.ordered = dict(sizes), meshed, True
+        self.known, self.meshed = dict(sizes), meshed
         self.failures: list[tuple[str, Any]] = []
 
     def size(self, size: Size) -> int:

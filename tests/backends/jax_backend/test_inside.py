@@ -178,14 +178,61 @@ def test_a_program_is_shown_by_its_types() -> None:
     assert "x: f64[row]" in shown
 
 
+def test_large_constants_are_in_a_program_once_and_in_their_own_dtype() -> None:
+    """The value and the pullback have the same one; 1e-12 above 1 is nothing in float32."""
+    x, table = gc.tensor("x", {"row": None}), 1 + 1e-12 * np.arange(4e5).reshape(2, 200_000)
+    y = gc.dot(gc.constant(table, ("k", "row")) - 1.0, x * 1e12, dim="row")
+    f = gc.compile([x], gc.sqrt(y).sum(), target="jax")
+    with_slopes = jax.jit(jax.vmap(jax.value_and_grad(f)))
+    given = jnp.ones((2, 200_000)) * jnp.asarray([[1.0], [4.0]])
+    assert table.nbytes < len(with_slopes.lower(given).as_text()) / 2 < 1.2 * table.nbytes
+    rows = (table - 1.0) * 1e12
+    roots = np.sqrt(rows.sum(1))
+    value, slopes = with_slopes(given)
+    np.testing.assert_allclose(value, roots.sum() * np.array([1.0, 2.0]), 1e-6)
+    wanted = (rows / roots[:, None] / 2).sum(0)
+    np.testing.assert_allclose(slopes, wanted * np.array([[1.0], [0.5]]), 1e-5)
+    np.testing.assert_allclose(jax.grad(f)(given[0]), wanted, 1e-5)
+
+
 @pytest.mark.slow
-def test_prints_and_functions_of_the_host(capsys: pytest.CaptureFixture[str]) -> None:
+def test_functions_of_the_host() -> None:
     x = gc.tensor("x", {"row": None})
     flipped = gc.callback(lambda x: x[::-1], x, pullback=lambda operands, y, ct: (ct[::-1],))
-    f = gc.compile([x], (flipped(gc.print(x, "x")) * x).sum(), target="jax")
+    f = gc.compile([x], (flipped(x) * x).sum(), target="jax")
     exactly(jax.vmap(f)(jnp.stack([TWO, 2 * TWO])), [4.0, 16.0])
-    jax.effects_barrier()
-    assert capsys.readouterr().out.startswith("x: f64[")
+    exactly(jax.jit(jax.grad(f))(TWO), [4.0, 2.0])
+
+
+@pytest.mark.slow
+def test_prints_come_in_order_among_those_of_jax(capsys: pytest.CaptureFixture[str]) -> None:
+    """Also where nobody needs a value; the value prints, and no derivative; a batch prints once."""
+    x = gc.tensor("x", {"row": None})
+    last, _ = gc.scan(lambda c, e: (gc.print(c + e, "carry"), c), 0.0, gc.print(x, "x"), dim="row")
+    f = gc.compile([x], gc.print(last, "last"), target="jax")
+
+    def twice(x: Any) -> Any:
+        f(3 * x)
+        jax.debug.print("between", ordered=True)
+        return jnp.sin(f(x))
+
+    def printed(run: Callable[[Any], Any], given: Any) -> list[str]:
+        run(given)
+        jax.effects_barrier()
+        return capsys.readouterr().out.splitlines()
+
+    show = lambda x, *carries: [f"x: f64[row=2] = {x}", *[f"carry: f64[] = {c}" for c in carries]]
+    wanted = [*show("[3. 6.]", "3.", "9."), "last: f64[] = 9.", "between"]
+    wanted += [*show("[1. 2.]", "1.", "3."), "last: f64[] = 3."]
+    for change in (lambda f: f, jax.grad, jax.hessian, jax.value_and_grad):
+        assert printed(jax.jit(change(twice)), TWO) == wanted
+    assert printed(jax.grad(twice), TWO) == wanted
+    in_steps = lambda x: jax.lax.scan(lambda c, _: (c + f(c * x), None), 1.0, length=2)[0]
+    wanted = [*show("[1. 2.]", "1.", "3."), "last: f64[] = 3."]
+    wanted += [*show("[4. 8.]", "4.", "12."), "last: f64[] = 12."]
+    assert printed(jax.jit(jax.grad(in_steps)), TWO) == wanted
+    found = printed(jax.jit(jax.vmap(f)), jnp.stack([TWO, 3 * TWO]))
+    assert found[-2:] == ["carry: f64[member=2] = [3. 9.]", "last: f64[member=2] = [3. 9.]"]
 
 
 # ---- failures
