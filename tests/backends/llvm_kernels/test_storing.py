@@ -6,6 +6,7 @@ And loads of those of small values.
 from __future__ import annotations
 
 import ctypes
+import re
 from collections.abc import Callable
 
 import numpy as np
@@ -122,3 +123,14 @@ def test_stores_of_several_values_are_behind_one_branch(monkeypatch: pytest.Monk
     x = gc.tensor("x", {"i": None})
     f = gc.compile([x], [x + 1, x * 2, x - 3], native=True)
     assert f.llvm.count("label %way") == 2
+
+
+def test_long_nests_load_whole_vectors_without_masks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the code for large sizes, and of sizes that are known and leave no lanes."""
+    monkeypatch.setattr(storing, "masks_are_quick", lambda: False)
+    for n, patient, found in ((N, True, 2), (N, False, 1), (64, False, 1)):
+        x = given("x", n)
+        ir, _ = llvm_kernels.written(Graph((x,), (twice(x),)), ("n",), patient=patient)
+        loads = re.findall(r"@llvm.masked.load.v8f64.p0\(ptr \S+, i32 8, <8 x i1> (\S+)", ir)
+        assert len(loads) == found
+        assert ("splat" in loads) is (patient or n == 64)
