@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
-from itertools import product
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
 
 from graphcore.ir import Node
@@ -19,8 +16,8 @@ from .entries import Emission, Value, entry
 
 Ints: TypeAlias = "Sequence[int]"
 
-FEW_PLACES = 64
-"""Windows of up to so many places are one slice for each of them, and larger ones are gathered."""
+SMALL = 64
+"""An array of up to so many elements is made again where a part of it is overwritten."""
 
 
 @entry(tensor.expand)
@@ -103,88 +100,10 @@ def overwrite(cx: Emission, node: Node, x: Value, part: Value) -> Value:
         return x
     if part.shape == x.shape:
         return lax.rev(part, turned(steps))
-    if not cx.meshed and x.size > FEW_PLACES and all(step == 1 for step in steps):
+    if not cx.meshed and x.size > SMALL and all(step == 1 for step in steps):
         return lax.dynamic_update_slice(x, part, starts)
     there = within_zeros(jnp.ones(part.shape, bool), x.shape, starts, steps)
     return jnp.where(there, within_zeros(part, x.shape, starts, steps), x)
-
-
-@entry(tensor.windows)
-def windows(cx: Emission, node: Node, x: Value) -> Value:
-    """The axes of places come before the first axis of windows."""
-    attrs, shape = node.attrs, cx.shape(node.type)
-    axes, sizes = attrs["axes"], cx.sizes(attrs["sizes"])
-    first, wide = axes[0], len(axes)
-    if 0 in shape:
-        return jnp.zeros(shape, x.dtype)
-    counts = [shape[axis + wide] for axis in axes]
-    if math.prod(sizes) > FEW_PLACES:
-        at = [
-            jnp.asarray(places(size, count, stride, dilation))
-            for size, count, stride, dilation in zip(
-                sizes, counts, attrs["strides"], attrs["dilations"], strict=True
-            )
-        ]
-        for k, (axis, own) in enumerate(zip(axes, at, strict=True)):
-            seen = jnp.moveaxis(x, axis + k, 0).at[own].get(mode="promise_in_bounds")
-            x = jnp.moveaxis(seen, (0, 1), (first + k, axis + k + 1))
-        return x
-    return lax.reshape(jnp.stack([*seen_at(x, node, sizes, counts)], first), shape)
-
-
-def seen_at(x: Value, node: Node, sizes: Ints, counts: Ints) -> Iterator[Value]:
-    """What all windows have at each of their places: a slice of `x`."""
-    attrs = node.attrs
-    for place in product(*map(range, sizes)):
-        starts, ends, steps = [0] * x.ndim, list(x.shape), [1] * x.ndim
-        for axis, j, count, stride, dilation in zip(
-            attrs["axes"], place, counts, attrs["strides"], attrs["dilations"], strict=True
-        ):
-            starts[axis], steps[axis] = j * dilation, stride
-            ends[axis] = j * dilation + (count - 1) * stride + 1
-        yield lax.slice(x, starts, ends, steps)
-
-
-def places(size: int, count: int, stride: int, dilation: int) -> np.ndarray:
-    """Where the places of windows lie along an axis: (place, window)."""
-    return np.arange(size)[:, None] * dilation + np.arange(count) * stride
-
-
-@entry(tensor.overlap_add)
-def overlap_add(cx: Emission, node: Node, x: Value) -> Value:
-    """Windows added up where they come from: one pad a place, or one scatter where many are."""
-    attrs, shape = node.attrs, cx.shape(node.type)
-    axes, strides, dilations = attrs["axes"], attrs["strides"], attrs["dilations"]
-    first, wide = axes[0], len(axes)
-    sizes = x.shape[first : first + wide]
-    if not x.size or 0 in shape:
-        return jnp.zeros(shape, x.dtype)
-    if math.prod(sizes) > FEW_PLACES:
-        return scattered(x, shape, axes, strides, dilations)
-    total: Value = 0
-    for place in product(*map(range, sizes)):
-        starts, steps = [0] * len(shape), [1] * len(shape)
-        for axis, j, stride, dilation in zip(axes, place, strides, dilations, strict=True):
-            starts[axis], steps[axis] = j * dilation, stride
-        total = total + within_zeros(x[(slice(None),) * first + place], shape, starts, steps)
-    return total
-
-
-def scattered(x: Value, shape: Ints, axes: Ints, strides: Ints, dilations: Ints) -> Value:
-    """Windows added to zeros by their positions along all axes that have windows."""
-    first, wide = axes[0], len(axes)
-    x = jnp.moveaxis(x, [axis + wide for axis in axes], range(first + wide, first + 2 * wide))
-    x = jnp.moveaxis(x, range(first, first + 2 * wide), range(2 * wide))
-    index = []
-    for k, (stride, dilation) in enumerate(zip(strides, dilations, strict=True)):
-        at = places(x.shape[k], x.shape[wide + k], stride, dilation)
-        own = [1] * (2 * wide)
-        own[k], own[wide + k] = at.shape
-        index.append(at.reshape(own))
-    rest = [size for axis, size in enumerate(shape) if axis not in axes]
-    total = jnp.zeros([*[shape[axis] for axis in axes], *rest], x.dtype)
-    total = total.at[tuple(index)].add(x, mode="promise_in_bounds")
-    return jnp.moveaxis(total, range(wide), axes)
 
 
 @entry(tensor.where_greater)

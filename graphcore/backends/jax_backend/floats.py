@@ -20,6 +20,22 @@ KEPT: Rule = lax.optimization_barrier
 """Hides from XLA how a value is computed, so that it does not reorder the additions."""
 
 
+def adding(dtype: DType, count: int) -> DType:
+    """The dtype in which so many values are added one after the other: rounding must not count."""
+    if count <= FEW.get(dtype.name, 1):
+        return dtype
+    return np.dtype(LONGER.get(dtype.name, dtype))
+
+
+LONGER = {
+    **{"bool": "int32", "float16": "float32"},
+    **{"float32": "float64", "complex64": "complex128"},
+}
+"""The dtypes in which many values are added."""
+FEW = {"float32": 1024, "complex64": 1024}
+"""How many values are added in the dtype itself."""
+
+
 def sign(x: Value) -> Value:
     """0 of -0 too."""
     return jnp.where(x == 0, jnp.zeros_like(x), jnp.sign(x))

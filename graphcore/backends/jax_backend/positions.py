@@ -19,6 +19,7 @@ from graphcore.analysis.values import are_distinct, counts_along
 from graphcore.ir import Node
 from graphcore.ops import tensor
 
+from . import floats
 from .entries import TABLE, Emission, Entry, Value, entry
 
 IN_BOUNDS = lax.GatherScatterMode.PROMISE_IN_BOUNDS
@@ -170,16 +171,8 @@ def add(at: Places, x: Value, updates: Value) -> Value:
     """
     if x.dtype.kind == "b":
         return highest(at, x, updates)
-    wide = LONGER.get(x.dtype.name)
-    if wide is None or at.meeting <= FEW.get(x.dtype.name, 1):
-        return at.scatter(lax.scatter_add, x, updates)
+    wide = floats.adding(x.dtype, at.meeting)
     return at.scatter(lax.scatter_add, x.astype(wide), updates.astype(wide)).astype(x.dtype)
-
-
-LONGER = {"float16": "float32", "float32": "float64", "complex64": "complex128"}
-"""The dtypes in which many updates are added."""
-FEW = {"float32": 1024, "complex64": 1024}
-"""How many updates are added in the dtype itself."""
 
 
 def multiply(at: Places, x: Value, updates: Value) -> Value:

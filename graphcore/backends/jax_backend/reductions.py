@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,20 +12,25 @@ from jax import lax
 from graphcore.ir import Node, Op
 from graphcore.ops import tensor
 
-from . import arrays, floats
+from . import floats
 from .entries import TABLE, Emission, Entry, Value, entry
+from .windows import are_few, reduced, seen_at
 
 
 @entry(tensor.sum_)
 def sum_(cx: Emission, node: Node, x: Value) -> Value:
     """Added up in the dtype of the result."""
-    return jnp.sum(x, node.attrs["axes"], dtype=node.type.dtype)
+    start = np.zeros((), node.type.dtype)
+    found = reduced(cx, node, x, lax.add, start)
+    return jnp.sum(x, node.attrs["axes"], dtype=start.dtype) if found is None else found
 
 
 @entry(tensor.prod)
 def prod(cx: Emission, node: Node, x: Value) -> Value:
     """Multiplied in the dtype of the result."""
-    return jnp.prod(x, node.attrs["axis"], dtype=node.type.dtype)
+    start = np.ones((), node.type.dtype)
+    found = reduced(cx, node, x, lax.mul, start)
+    return jnp.prod(x, node.attrs["axis"], dtype=start.dtype) if found is None else found
 
 
 @entry(tensor.any_)
@@ -50,9 +54,10 @@ def extreme(function: Callable[..., Value], least: Callable[[np.dtype[Any]], Any
     def run(cx: Emission, node: Node, x: Value) -> Value:
         axes, given = node.attrs["axes"], node.attrs.get("initial")
         start = np.array(least(x.dtype) if given is None else given.array, x.dtype)
-        found = lax.reduce(x, start, function, axes)
         if x.dtype.kind != "c":
-            return found
+            found = reduced(cx, node, x, function, start)
+            return lax.reduce(x, start, function, axes) if found is None else found
+        found = lax.reduce(x, start, function, axes)
         # lax compares the parts of complex numbers, which tells nothing where one is nan.
         return jnp.where(jnp.any(jnp.isnan(x), axes), np.nan, found)
 
@@ -196,7 +201,7 @@ def is_stencil(cx: Emission, node: Node, seen: int, weights: int) -> bool:
     rest = [letter for letter in letters[seen] if letter not in placed]
     same = sorted(letters[weights]) == sorted(placed) and rest == [*node.attrs["result"]]
     sizes = cx.sizes(windows.attrs["sizes"])
-    return same and 0 not in cx.shape(windows.type) and math.prod(sizes) <= arrays.FEW_PLACES
+    return same and 0 not in cx.shape(windows.type) and are_few(sizes)
 
 
 def stencil(cx: Emission, node: Node, seen: int, weights: Value) -> Value:
@@ -209,7 +214,7 @@ def stencil(cx: Emission, node: Node, seen: int, weights: Value) -> Value:
     shape = cx.shape(windows.type)
     counts = [shape[axis + wide] for axis in attrs["axes"]]
     x = floats.KEPT(cx.value(windows.inputs[0])).astype(dtype)
-    parts = arrays.seen_at(x, windows, weights.shape, counts)
+    parts = seen_at(x, windows, weights.shape, counts)
     pairs = zip(weights.reshape(-1), parts, strict=True)
     return sum((w * part for w, part in pairs), jnp.zeros((), dtype))
 

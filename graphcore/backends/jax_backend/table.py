@@ -13,6 +13,7 @@ from . import (
     reductions,
     special,
     spectra,
+    windows,
 )
 from .entries import TABLE
 
@@ -28,4 +29,5 @@ __all__ = [
     "reductions",
     "special",
     "spectra",
+    "windows",
 ]

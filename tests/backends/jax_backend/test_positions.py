@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import graphcore as gc
-from graphcore.backends.jax_backend import arrays
+from graphcore.backends.jax_backend import windows
 from graphcore.backends.jax_backend.table import TABLE
 from graphcore.ir import Node, TensorType
 from graphcore.ops import leaf, meaning, tensor
@@ -125,7 +125,7 @@ def test_the_last_of_several_updates_stays() -> None:
 @slow
 @pytest.mark.parametrize("few", [0, 64])
 def test_windows_of_few_and_of_many_places(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arrays, "FEW_PLACES", few)
+    monkeypatch.setattr(windows, "FEW_PLACES", few)
     x, cases = RANDOM.normal(size=(3, 11, 2, 9)), []
     for attrs in (
         {"axes": (1,), "sizes": (3,), "strides": (2,), "dilations": (1,)},
