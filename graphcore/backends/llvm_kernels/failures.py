@@ -26,7 +26,7 @@ from graphcore.ops import control
 from graphcore.ops.schedule import kernel
 from graphcore.schedule.regions import in_place
 
-from .builder import Builder, Value
+from .builder import TRUE, Builder, Value, integer
 from .entrance import FULL, Kernel
 
 
@@ -80,12 +80,20 @@ class Machine:
         return report(self.graph, self.sites, record, known)
 
 
+class Around(NamedTuple):
+    """A loop around code, its step as failures are told, and how many steps were made before."""
+
+    loop: Node
+    step: Value
+    made: Value
+
+
 class Failures:
-    """The sites of a kernel, and the loops around the code being written, each with its step."""
+    """The sites of a kernel, and the loops around the code being written."""
 
     def __init__(self) -> None:
         self.sites: list[Site] = []
-        self.loops: list[tuple[Node, Value]] = []
+        self.around: list[Around] = []
 
     @property
     def words(self) -> int:
@@ -93,30 +101,42 @@ class Failures:
         return max([site.words for site in self.sites], default=1)
 
     @contextmanager
-    def within(self, loop: Node, step: Value) -> Iterator[None]:
+    def within(self, loop: Node, step: Value, made: Value) -> Iterator[None]:
         """A context in which all code that is written belongs to a step of a loop."""
-        self.loops.append((loop, step))
+        self.around.append(Around(loop, step, made))
         yield
-        self.loops.pop()
+        self.around.pop()
+
+    def is_first(self, b: Builder, level: int) -> Value:
+        """Whether this is the first time that code here reads what is known at an outer level.
+
+        True as well within a branch that the first step of a loop need not have taken.
+        """
+        inside, holds = [each.made for each in self.around if each.made.level > level], TRUE
+        if any(b.floors[-1] > made.level for made in inside):
+            return TRUE
+        for made in inside:
+            holds = b.both(holds, b.op("icmp eq", made, integer(0)))
+        return holds
 
     def outside(
         self, b: Builder, wrong: Value, node: Node, axis: int, at: Value, size: Value
     ) -> None:
         """Leave where the position `at` is outside of an axis; each lane has its own position."""
-        self._leave(b, wrong, Site(node, self._around(), 2, axis), (at, size))
+        self._leave(b, wrong, Site(node, self.loops(), 2, axis), (at, size))
 
     def failed(
         self, b: Builder, wrong: Value, node: Node, reason: str, index: Sequence[Value] = ()
     ) -> None:
         """Leave where there is no result, for a reason, of the matrix at an index of the batch."""
-        self._leave(b, wrong, Site(node, self._around(), len(index), 0, reason), index)
+        self._leave(b, wrong, Site(node, self.loops(), len(index), 0, reason), index)
 
     def called(
         self, b: Builder, status: Value, node: Node, sites: Sequence[Site], words: int
     ) -> None:
         """Leave if a called kernel has, which has these sites, and a record of so many words."""
         k, first = b.name(""), len(self.sites)
-        call = Call(node, self._around(), words)
+        call = Call(node, self.loops(), words)
         self.sites += [site._replace(calls=(call, *site.calls)) for site in sites]
         b.do(f"%ended{k} = icmp ne i64 {status.text}, 0")
         b.do(f"br i1 %ended{k}, label %fail{k}, label %fine{k}")
@@ -127,14 +147,19 @@ class Failures:
             b.do(f"%moved{k} = add i64 %its{k}, {first}")
             b.do(f"%site{k} = select i1 %own{k}, i64 %moved{k}, i64 %its{k}")
             b.do(f"store i64 %site{k}, ptr %record")
-            for n, (_, step) in enumerate(self.loops, words):
+            for n, step in enumerate(self.steps(), words):
                 b.do(f"%at{k}.{n} = getelementptr i64, ptr %record, i64 {n}")
                 b.do(f"store i64 {step.text}, ptr %at{k}.{n}")
         b.do(f"ret i64 {status.text}")
         b.label(f"fine{k}")
 
-    def _around(self) -> tuple[Node, ...]:
-        return tuple([loop for loop, _ in self.loops])
+    def loops(self) -> tuple[Node, ...]:
+        """The loops around."""
+        return tuple([each.loop for each in self.around])
+
+    def steps(self) -> list[Value]:
+        """The steps of the loops around."""
+        return [each.step for each in self.around]
 
     def _leave(self, b: Builder, wrong: Value, site: Site, numbers: Sequence[Value]) -> None:
         if wrong.text == "false":
@@ -142,7 +167,7 @@ class Failures:
         self.sites.append(site)
         k, some = b.name(""), b.any_lane(wrong)
         b.do(f"br {some.typed}, label %fail{k}, label %fine{k}", some)
-        b.read(wrong, *numbers, *[step for _, step in self.loops])
+        b.read(wrong, *numbers, *self.steps())
         b.label(f"fail{k}")
         if wrong.wide:
             bits = f"i{wrong.wide}"
@@ -150,7 +175,7 @@ class Failures:
             b.do(f"%bits{k} = bitcast {wrong.typed} to {bits}")
             b.do(f"%lane{k} = call {bits} @llvm.cttz.{bits}({bits} %bits{k}, i1 false)")
         words = [str(len(self.sites) - 1)]
-        for n, x in enumerate((*numbers, *[step for _, step in self.loops])):
+        for n, x in enumerate((*numbers, *self.steps())):
             if x.wide:
                 b.do(f"%word{k}.{n} = extractelement {x.typed}, i{wrong.wide} %lane{k}")
             words.append(f"%word{k}.{n}" if x.wide else x.text)

@@ -137,6 +137,7 @@ def scan(w: Writer, node: Node) -> None:
     spent = work_of_step(w, body)
 
     def step(i: Value, *now: Value) -> Sequence[Value]:
+        made = i
         if attrs["reverse"]:
             i = b.sub(b.sub(length, integer(1)), i)
         inner = w.inside()
@@ -151,7 +152,7 @@ def scan(w: Writer, node: Node) -> None:
         for buffer, y in zip(stacked, body.outputs[n:], strict=True):
             homes.setdefault(y, []).append(w.buffer(y.type, w.row(buffer.pointer, y.type, i)))
 
-        with w.program.failures.within(node, i), body_of(w.program, attrs["length"]):
+        with w.program.failures.within(node, i, made), body_of(w.program, attrs["length"]):
             inner.graph(body, homes, order=carries.order)
             new = carries.close(inner, now)
         b.spend(spent)
@@ -242,7 +243,7 @@ def while_loop(w: Writer, node: Node) -> None:
         inner.know(body.params[n:], captured)
         carries.open(inner, now[several:])
 
-        with w.program.failures.within(node, i):
+        with w.program.failures.within(node, i, i):
             inner.graph(predicate, {}, keep=True)
             return inner.number(predicate.outputs[0])
 
@@ -252,7 +253,7 @@ def while_loop(w: Writer, node: Node) -> None:
         for p, y in zip(grown[1:], results, strict=True):
             homes.setdefault(y, []).append(w.buffer(y.type, w.row(p, y.type, i)))
 
-        with w.program.failures.within(node, i):
+        with w.program.failures.within(node, i, i):
             inner.graph(body, homes, order=carries.order)
             new = carries.close(inner, now[several:])
         b.spend(spent)

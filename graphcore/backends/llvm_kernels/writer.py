@@ -27,6 +27,7 @@ from .sharing import Sharing
 from .size_code import size_code
 from .widths import width_of
 
+Place = Callable[[At, Value], None]
 Homes = dict[Node, list[Buffer]]
 """Where results are written: buffers that are given."""
 
@@ -407,17 +408,30 @@ class Writer(ABC):
         self.sharing.over(partial(self.program.count, shape), everywhere)
 
     def check(self, node: Node, indexed: Node) -> None:
-        """Leave if a position of a node is outside of the axis it indexes."""
-        axes = node.attrs["axes"]
+        """Leave if a position of a node is outside of the axis it indexes.
+
+        Those that loops do not change are looked at in their first steps.
+        """
+        b, axes = self.b, node.attrs["axes"]
         for axis, positions in zip(axes, node.inputs[-len(axes) :], strict=True):
-            size = indexed.type.shape[axis]
+            size, there = indexed.type.shape[axis], self.places.buffers.get(positions)
 
             def refuse(
                 index: At, mask: Value, axis: int = axis, size: Size = size, x: Node = positions
             ) -> None:
                 at = position(self.places, x, index, mask)
                 _, wrong = counted(self.places, at, size)
-                wrong, n = self.b.both(wrong, mask), self.size(size)
-                self.program.failures.outside(self.b, wrong, node, axis, at, n)
+                wrong, n = b.both(wrong, mask), self.size(size)
+                self.program.failures.outside(b, wrong, node, axis, at, n)
 
-            self.everywhere(positions.type.shape, refuse)
+            def look(
+                shape: Shape = positions.type.shape, refuse: Place = refuse
+            ) -> Sequence[Value]:
+                self.everywhere(shape, refuse)
+                return ()
+
+            if there is None:
+                look()
+            else:
+                level = max(there.level, there.pointer.level, self.size(size).level)
+                b.branch(self.program.failures.is_first(b, level), look)

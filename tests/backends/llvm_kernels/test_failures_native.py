@@ -11,7 +11,7 @@ import pytest
 import graphcore as gc
 from graphcore.backends.llvm_kernels import elementary, entrance, machine, sharing, signals
 from graphcore.backends.llvm_kernels.builder import Builder, Value, integer, lanes
-from graphcore.backends.llvm_kernels.failures import Failures, report, work
+from graphcore.backends.llvm_kernels.failures import Around, Failures, report, work
 from graphcore.ir.graph import Graph
 from graphcore.ir.types import TensorType
 from graphcore.ops import control, leaf, linalg, tensor
@@ -55,7 +55,7 @@ def check(f, op, record, known, *args, axis=0, reason=""):
     node, loops = Loop(f).find(op)
     failures = Failures()
     for n, loop in enumerate(loops):
-        failures.loops.append((loop, integer(n)))
+        failures.around.append(Around(loop, integer(n), integer(n)))
     if reason:
         index = [integer(0)] * (len(record) - 1 - len(loops))
         failures.failed(Builder(), Value("%x", "i1"), node, reason, index)
@@ -91,6 +91,43 @@ def test_positions_outside_in_loops():
     given = np.zeros((3, 4), int)
     given[1, 2] = 7
     check(f, tensor.gather, [0, 7, 5, 1, 2], {"t": 3, "u": 4}, np.ones(5), given)
+
+
+def bounded(target, reverse, nested):
+    """A loop that adds values at positions which no step changes, and others from a step on."""
+    x = gc.tensor("x", {"row": None})
+    k, late = (gc.tensor(name, {"at": None}, dtype="int64") for name in ("k", "late"))
+    begin, t = gc.tensor("begin", (), dtype="int64"), gc.tensor("t", {"time": None}, dtype="int64")
+
+    def step(s, i):
+        s = s + gc.take(s, k, "row").sum("at")
+        later = lambda: gc.take(s, late, "row").sum("at") * gc.ones_like(s)
+        return gc.cond(gc.less(i, begin), lambda: s, later), None
+
+    def steps(s):
+        return gc.scan(step, s, t, dim="time", reverse=reverse)[0]
+
+    y = gc.fori_loop(0, 2, lambda _, s: steps(s), x) if nested else steps(x)
+    return gc.compile([x, k, late, begin, t], y, target=target)
+
+
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_positions_that_no_step_changes_are_looked_at_once(reverse, nested):
+    """In the first step that reads them: none may, and a branch may read them later."""
+    calls = [bounded(target, reverse, nested) for target in ("numpy", "native")]
+    x, t = np.arange(1.0, 4.0), np.arange(4)
+    good, bad = np.array([0, 2]), np.array([1, 5])
+    np.testing.assert_array_equal(*[f(x, good, good, 2, t) for f in calls])
+    np.testing.assert_array_equal(*[f(x, good, bad, 4, t) for f in calls])  # never read
+    np.testing.assert_array_equal(*[f(x, bad, bad, 0, t[:0]) for f in calls])
+    for given in ((bad, good, 2), (good, bad, 2)):
+        errors = []
+        for f in calls:
+            with pytest.raises(gc.GraphError) as refused:
+                f(x, *given, t)
+            errors.append(said(refused.value))
+        assert errors[0] == errors[1]
 
 
 def test_matrices_without_a_factor():
@@ -143,7 +180,7 @@ def test_the_first_lane_and_the_steps_are_recorded(wide):
         limit = b.emit("i64", False, f"load i64, ptr {word(b, 0).text}")
 
         def step(i):
-            with failures.within(NODE, i):
+            with failures.within(NODE, i, i):
                 x = b.op("mul", i, lanes(*range(8)) if wide else integer(3))
                 failures.outside(b, b.op("icmp sge", x, limit), NODE, 0, x, limit)
             return ()
