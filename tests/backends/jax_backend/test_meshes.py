@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -62,12 +63,12 @@ def free_port() -> int:
     return port
 
 
-def start(count: int, *more: str) -> list[subprocess.Popen[str]]:
-    """Processes that train together, with four devices in all."""
+def start(count: int, *more: str, script: str = "on_processes") -> list[subprocess.Popen[str]]:
+    """Processes that work together, with four devices in all."""
     port = str(free_port())
     return [
         subprocess.Popen(
-            [sys.executable, "-m", f"{FOLDER}.on_processes", port, str(count), str(number), *more],
+            [sys.executable, "-m", f"{FOLDER}.{script}", port, str(count), str(number), *more],
             env=environment(4 // count),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -89,6 +90,17 @@ def test_two_processes_train_as_one() -> None:
     first, second = map(result, start(2))
     assert first == second
     assert first == pytest.approx(alone, rel=1e-13, abs=1e-15)
+
+
+@pytest.mark.skipif(find_spec("orbax") is None, reason="Orbax is not installed")
+@pytest.mark.parametrize("count", [1, 2])
+def test_what_some_processes_save_others_restore(count: int, tmp_path: Path) -> None:
+    """Each saves and reads its part of the weights."""
+    run = lambda count, how: start(count, str(tmp_path / "step_5"), how, script="on_checkpoints")
+    saved = [*map(result, run(count, "save"))]
+    restored = [*map(result, run(3 - count, "restore"))]
+    assert len(saved) + len(restored) == 3
+    assert all(found == pytest.approx(saved[0], rel=1e-13) for found in saved + restored)
 
 
 @pytest.mark.parametrize("dying", [0, 1], ids=["the first", "another"])
