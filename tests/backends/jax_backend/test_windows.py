@@ -97,3 +97,27 @@ def test_many_windows_at_one_place_keep_their_digits(dtype: str) -> None:
     np.testing.assert_allclose(counts, np.convolve(np.ones(1000), np.ones(3000)), **rounding)
     wanted = np.convolve(np.ones(1000), weights.astype(float))
     np.testing.assert_allclose(weighed, wanted, **rounding)
+
+
+@slow
+@pytest.mark.parametrize("dtype", ["f2", "f4", "c8", "c16", "i8", "i4", "i1", "u1", "?"])
+def test_reductions_of_windows_of_every_dtype(dtype: str) -> None:
+    x = gc.tensor("x", {"row": None, "col": 2}, dtype=dtype)
+    seen = gc.windows(x, {"row": 70}, "lag", stride=2)
+    total = seen.sum("lag")
+    outputs = [total, (seen != 0).any("lag"), seen.isel(lag=0)]
+    if dtype != "?":
+        outputs.append(seen.prod("lag"))
+    if dtype[0] != "c":
+        outputs += [seen.max("lag"), seen.min("lag")]
+    if dtype[0] in "fc":
+        outputs.append(gc.grad((abs(total) ** 2).sum(), x))
+    ours, reference = both([x], outputs)
+    given = RANDOM.normal(size=(200, 2)) * 3
+    given = (given + 1j * RANDOM.normal(size=given.shape) if dtype[0] == "c" else given) / 2
+    digits = {"f2": 1e-2, "f4": 1e-4, "c8": 1e-4}.get(dtype, 1e-10)
+    for found, wanted in zip(
+        ours(given.astype(dtype)), reference(given.astype(dtype)), strict=True
+    ):
+        assert found.dtype == wanted.dtype
+        np.testing.assert_allclose(found, wanted, digits, digits * np.abs(wanted).max())
