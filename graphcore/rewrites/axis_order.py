@@ -94,10 +94,11 @@ def align_axes(graph: Graph) -> Graph:
 
     A group in another order shows others another order, where its reductions are read.
     """
+    rules = as_they_lie | tidy
     for _ in range(ROUNDS):
         if (new := align_once(graph)) is graph:
             break
-        graph = simplify(new, tidy)
+        graph = simplify(new, rules)
     return graph
 
 
@@ -117,6 +118,30 @@ def product_as_it_lies(node: Node) -> Node | None:
     found = sum_axes(x.inputs[0] * transpose(repeated, back), [summed])
     left = other_axes((summed,), rank)
     return transpose(found, [left.index(axis) for axis in perm[:-1]])
+
+
+@as_they_lie.on(tensor.scatter, tensor.scatter_prod)
+def scatter_to_rows(node: Node) -> Node | None:
+    """scatter(u, i) to columns = transpose(scatter(u, i) to rows): updates lie side by side"""
+    axes, rank = node.attrs["axes"], node.type.ndim
+    left = other_axes(axes, rank)
+    if rank - 1 not in axes or all(node.type.shape[axis] == 1 for axis in left):
+        return None
+    order = *axes, *left
+    shape = tuple([node.type.shape[axis] for axis in order])
+    made = node.op(*node.inputs, axes=tuple(range(len(axes))), shape=shape)
+    return transpose(made, [order.index(axis) for axis in range(rank)])
+
+
+@as_they_lie.on(tensor.gather, under=[tensor.transpose])
+def gather_of_rows(node: Node) -> Node | None:
+    """transpose(x)[:, i] = x[i], where what is read for a position lies side by side in x"""
+    x, *positions = node.inputs
+    perm, axes = x.attrs["perm"], node.attrs["axes"]
+    left = [perm[axis] for axis in other_axes(axes, len(perm))]
+    if left != sorted(left) or len(perm) - 1 not in left or len(perm) - 1 not in axes:
+        return None
+    return tensor.gather(x.inputs[0], *positions, axes=tuple(perm[axis] for axis in axes))
 
 
 def align_once(graph: Graph) -> Graph:
@@ -197,6 +222,15 @@ def lying(x: Node, axes: Sequence[int]) -> End:
     return End(x.inputs[0], own)
 
 
+def rows_read(reader: Node, axes: Axes) -> End:
+    """What a gather reads best: its positions along the first axes, as `gather_of_rows` lets it."""
+    x, *_ = reader.inputs
+    along = reader.attrs["axes"]
+    left = other_axes(along, len(axes))
+    order = (*along, *left) if len(left) == 1 else tuple(range(len(axes)))
+    return End(transpose(x, order), tuple([axes[axis] for axis in order]))
+
+
 def shown(
     member: Node, group: Group, readers: Mapping[Node, Sequence[Node]], results: Sequence[Node]
 ) -> list[Node]:
@@ -213,6 +247,8 @@ def shown(
                 if reader not in group.members:
                     group.members[reader] = own
                     new.append(reader)
+            elif reader.op is tensor.gather and x is reader.inputs[0]:
+                ends.append(rows_read(reader, own))
             elif reader.op not in (tensor.transpose, tensor.expand):
                 is_matrix = x in reader.inputs[: MATRICES.get(reader.op, 0)]
                 ends.append(End(x, own, free=2 if is_matrix else 0))

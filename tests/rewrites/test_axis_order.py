@@ -132,3 +132,50 @@ def test_a_matrix_whose_last_axis_is_of_the_batch_is_not_copied(native, last):
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(5, 3, last)), rng.normal(size=(5, last))
     np.testing.assert_allclose(f(a, b), np.einsum("tsn,tn->sn", a, b), rtol=1e-13)
+
+
+def test_rows_are_read_and_added_to():
+    """A network over edges: what is read, and added to, for an edge lies side by side."""
+    x = gc.tensor("x", {"node": None, "feature": None})
+    w = gc.tensor("w", {"feature": None, "hidden": None})
+    start, end = (gc.tensor(name, {"edge": None}, dtype="int64") for name in ("start", "end"))
+
+    def spread(h):
+        return gc.segment_sum(h[{"node": start}], end, x.sizes["node"], dim="edge", name="node")
+
+    h = gc.maximum(spread(gc.dot(x, w, dim="feature")), 0.0)
+    y = (spread(gc.tanh(h)) ** 2).sum()
+    f = gc.compile([x, w, start, end], gc.grad(y, w))
+    moved = [n for n in f.stages["optimized"].nodes() if n.op in (tensor.gather, tensor.scatter)]
+    assert {(n.op.name, n.attrs["axes"]) for n in moved} == {("gather", (0,)), ("scatter", (0,))}
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((6, 3)), rng.standard_normal((3, 2))
+    i, j = rng.integers(0, 6, (2, 9))
+    spread_by = np.zeros((6, 6))
+    np.add.at(spread_by, (j, i), 1.0)
+    mixed = spread_by @ (a @ b)
+    h = np.tanh(np.maximum(mixed, 0.0))
+    by_h = spread_by.T @ (2 * spread_by @ h) * (1 - h**2) * (mixed > 0)
+    np.testing.assert_allclose(f(a, b, i, j), a.T @ spread_by.T @ by_h, rtol=1e-12)
+
+
+@pytest.mark.parametrize("dims", [(), ("z",), ("z", "y"), ("y", "z")])
+@pytest.mark.parametrize("native", [True, False])
+def test_sums_of_segments_along_any_axis(dims, native):
+    """Of several axes, one of them of size 1; positions along one dim and along two."""
+    sizes = {"edge": 7, "z": 3, "y": 1}
+    rng = np.random.default_rng(0)
+    for along in (("edge",), ("edge", "z")):
+        own = dict.fromkeys(("edge", *along, *dims))
+        x = gc.tensor("x", dict.fromkeys(own))
+        i = gc.tensor("i", dict.fromkeys(along), dtype="int64")
+        y = gc.segment_sum(x, i, 4, dim=along, name="to")
+        f = gc.compile([x, i], y, native=native)
+        a = rng.standard_normal([sizes[dim] for dim in own])
+        at = rng.integers(0, 4, [sizes[dim] for dim in along])
+        left = [dim for dim in own if dim not in along]
+        rows = np.transpose(a, [[*own].index(dim) for dim in (*along, *left)])
+        expected = np.zeros((4, *[sizes[dim] for dim in left]))
+        np.add.at(expected, at, rows)
+        order = [("to", *left).index(dim) for dim in y.dims]
+        np.testing.assert_allclose(f(a, at), expected.transpose(order), rtol=1e-13)
