@@ -8,8 +8,9 @@ and subtracted in the end: no addition waits for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from typing import NamedTuple
 
 from graphcore.analysis.values import are_distinct
 from graphcore.ir import Node, Op, TensorType, reached
@@ -26,6 +27,7 @@ from .flops import COSTS
 from .folds import across, error, if_finite
 from .places import At, Places, counted, position
 from .results import changed, finished
+from .storing import reaches
 from .writer import Homes, Writer
 
 COMBINED: dict[Op, Op] = {
@@ -40,7 +42,7 @@ SAMPLE = 512
 """How many positions are compared with the next one to see how most of them follow each other."""
 FEW_FLOATS = 48
 """How many floats are added without looking at what rounding adds."""
-SOME_COLUMNS = 2 * WIDTH
+SOME_COLUMNS = 256
 """How many places of each row that is updated threads get at least."""
 START = {t.scatter: 0, t.scatter_prod: 1}
 """The value of all places before the updates, unless the first operand has them."""
@@ -68,7 +70,7 @@ def received(w: Writer, node: Node, homes: Homes) -> None:
     write = Updates(w, node, [buffer, *added])
     with w.vectorised(node):
         if side_by_side:
-            w.sharing.over(write.work, write.in_columns)
+            w.sharing.over(write.work, write.in_rows)
         elif write.gathers():
             b.branch(write.are_many(), write.of_stored_ones, write.in_order)
         else:
@@ -76,6 +78,13 @@ def received(w: Writer, node: Node, homes: Homes) -> None:
     for there in added:
         subtract(w, node, buffer, there)
     finished(w, node, homes, buffer)
+
+
+class Range(NamedTuple):
+    """Places of an axis."""
+
+    begin: Value
+    size: Value
 
 
 class Updates:
@@ -88,22 +97,62 @@ class Updates:
         self.shape, self.rank = self.updates.type.shape, self.indices[0].type.ndim
         self.work = partial(w.program.count, self.shape)
 
-    def in_columns(self) -> None:
-        """Threads share the last axis, which has no positions: lanes stand along it."""
-        n = len(self.shape) - 1
+    def in_rows(self) -> None:
+        """Threads share the last axis, which has no positions, where it is long: lanes stand there.
 
-        def some(_: object, first: Value, many: Value) -> None:
-            def inner(index: At) -> Sequence[Value]:
-                if len(index) < n:
-                    further = lambda i: inner((*index, i))
-                    return self.p.each(self.w.size(self.shape[len(index)]), (), further)
-                row = lambda i, mask: self.put(self.place_of((*index, i)), (*index, i), mask)
-                return self.p.run(first, b.add(first, many), (), row)
+        Else each has a range of the first axis with positions: to look at all of them takes less
+        time than to read a part of each short row from memory.
+        """
+        columns, sharing = self.w.size(self.shape[-1]), self.w.sharing
 
-            inner(())
+        def by_columns() -> Sequence[Value]:
+            some = lambda _, first, many: self.along_rows(first, many, None)
+            in_ranges(self.w, (), columns, integer(SOME_COLUMNS), some)
+            return ()
 
-        b = self.b
-        in_ranges(self.w, (), self.w.size(self.shape[n]), integer(SOME_COLUMNS), some)
+        def by_places() -> Sequence[Value]:
+            along = partial(self.along_rows, integer(0), columns)
+            self.by_ranges(sharing.threads(), along)
+            return ()
+
+        if sharing.waiting is None or not self.rank:
+            by_columns()
+        else:
+            self.b.branch(reaches(self.b, columns, 2 * SOME_COLUMNS), by_columns, by_places)
+
+    def along_rows(self, first: Value, many: Value, own: Range | None) -> None:
+        """So many places of each row from a first one on, of all updates or those in a range."""
+        p, b, n = self.p, self.b, len(self.shape) - 1
+
+        def along(index: At) -> Sequence[Value]:
+            row = lambda i, mask: self.put(self.place_of((*index, i)), (*index, i), mask)
+            return p.run(first, b.add(first, many), (), row)
+
+        def inner(index: At) -> Sequence[Value]:
+            if len(index) < n:
+                further = lambda i: inner((*index, i))
+                return p.each(self.w.size(self.shape[len(index)]), (), further)
+            inside = self.is_inside(own, self.place_of((*index, ZERO)))
+            return b.branch(inside, lambda: along(index))
+
+        inner(())
+
+    def is_inside(self, own: Range | None, at: At) -> Value:
+        """Whether a place is in a range of the first axis that has positions."""
+        if own is None:
+            return TRUE
+        away = self.b.op("sub", self.p.spelled(at[self.axes[0]]), own.begin)
+        return self.b.op("icmp ult", away, own.size)
+
+    def by_ranges(self, parts: Value, write: Callable[[Range], None]) -> None:
+        """Threads share so many equal ranges of the first axis that has positions."""
+        b, size = self.b, self.w.size(self.node.type.shape[self.axes[0]])
+
+        def some(begin: Value, end: Value) -> None:
+            first, last = [b.op("udiv", b.mul(size, x), parts) for x in (begin, end)]
+            write(Range(first, b.sub(last, first)))
+
+        self.w.sharing.steps(parts, some)
 
     def gathers(self) -> list[Node]:
         """The gathers that updates are computed by, of values at other positions."""
@@ -168,32 +217,22 @@ class Updates:
         All look at all positions. Where these do not mostly ascend, a branch on whether one is in a
         range is predicted wrongly so often that nothing is gained: one thread makes all updates.
         """
-        b, (axis, *_), sharing = self.b, self.axes, self.w.sharing
-        size = self.w.size(self.node.type.shape[axis])
+        sharing = self.w.sharing
         if sharing.waiting is None or not self.rank:
             self.in_order()
             return
         with sharing.in_order():
             ascend = mostly(self.p, "icmp sle", self.indices[0])
-        parts = b.select(ascend, sharing.threads(), integer(1))
+        self.by_ranges(self.b.select(ascend, sharing.threads(), integer(1)), self.in_turn)
 
-        def some(begin: Value, end: Value) -> None:
-            ends = [b.op("udiv", b.mul(size, x), parts) for x in (begin, end)]
-            self.in_turn((ends[0], b.sub(ends[1], ends[0])))
-
-        sharing.steps(parts, some)
-
-    def in_turn(self, own: tuple[Value, Value] | None) -> None:
-        """All updates, or those from a place on, at so many places."""
+    def in_turn(self, own: Range | None) -> None:
+        """All updates, or those in a range."""
         p, b, shape, node = self.p, self.b, self.shape, self.node
 
         def one(index: At, *before: Value) -> Sequence[Value]:
             at = self.place_of(index)
             update = partial(self.put, at, index, TRUE, *before)
-            if own is None:
-                return update()
-            away = b.op("sub", p.spelled(at[self.axes[0]]), own[0])
-            return b.branch(b.op("icmp ult", away, own[1]), update, lambda: before)
+            return b.branch(self.is_inside(own, at), update, lambda: before)
 
         def inner(index: At) -> Sequence[Value]:
             if len(index) == len(shape):

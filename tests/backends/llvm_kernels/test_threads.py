@@ -279,6 +279,26 @@ def test_updates_are_shared_where_positions_mostly_ascend(random: np.random.Gene
 
 
 @pytest.mark.usefixtures("short")
+@pytest.mark.parametrize("columns", [1, 256])
+def test_updates_of_rows_are_shared(
+    columns: int, monkeypatch: pytest.MonkeyPatch, random: np.random.Generator
+) -> None:
+    """By columns, or by ranges of rows; positions in any order, some along a second axis."""
+    monkeypatch.setattr(receiving, "SOME_COLUMNS", columns)
+    right = named("m", "j")("right")
+    at = named("m", "h", dtype="int64")("into")
+    y = [X.at[{"i": AT}].add(right), gc.segment_sum(right * P, at, 9, dim=("m", "h"), name="to")]
+    given = random.normal(size=(9, 40)), random.integers(0, 9, 70), random.normal(size=(70, 40))
+    given = *given, random.normal(size=70), random.integers(0, 9, (70, 3))
+    f, before = gc.compile([X, AT, right, P, at], y, target="native"), threads.shared()
+    same_bits(lambda: f(*given))
+    assert threads.shared() > before
+    expected = given[0].copy()
+    np.add.at(expected, given[1], given[2])
+    np.testing.assert_allclose(f(*given)[0], expected, rtol=1e-12)
+
+
+@pytest.mark.usefixtures("short")
 def test_updates_that_gather_are_shared_twice(
     monkeypatch: pytest.MonkeyPatch, random: np.random.Generator
 ) -> None:
