@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import chain
 
 from graphcore.ir import Node, TensorType
 from graphcore.ir.sizes import count
 from graphcore.ops import tensor as t
 
-from .addressing import BYTES, Index
+from .addressing import BYTES, ZERO, Buffer, Index
 from .batches import in_ranges
-from .builder import Value, integer
-from .folds import Walk, blocks_of
+from .builder import TRUE, Value, integer
+from .conversions import DTYPES
+from .folds import Totals, Walk, blocks_of
 from .loop_axes import long_axes
 from .nests import folds, reduced
 from .places import At
@@ -70,8 +72,14 @@ class Tiles:
         self.cut = max(n for n, most in enumerate(blocks) if most)
         self.most = blocks[self.cut]
         self.buffers = buffers
-        self.row = {root: TensorType(root.type.dtype, root.type.shape[-1:]) for root in roots}
-        self.added = {root: w.new(root, row) for root, row in self.row.items()}
+        self.rows = {root: [w.new(root, row) for row in self.kept(root)] for root in roots}
+
+    def kept(self, root: Node) -> list[TensorType]:
+        """The rows of what is kept between tiles: the totals, and what rounding has added."""
+        shape = root.type.shape
+        fold = FOLDS[root.op](self.w.places, root, (ZERO,) * len(shape), TRUE).fold
+        kinds = [x.kind for x in fold.start] * (2 if fold.rounds else 1)
+        return [TensorType(DTYPES[kind], shape[-1:]) for kind in kinds]
 
     def written(self, vectors: int) -> None:
         """Write the loops: over the axes that stay but the last, those that vanish, the last."""
@@ -85,7 +93,9 @@ class Tiles:
             return ()
 
         def rows() -> None:
-            self.added = {root: w.own(self.added[root], row) for root, row in self.row.items()}
+            for root, taken in self.rows.items():
+                kept = zip(taken, self.kept(root), strict=True)
+                self.rows[root] = [w.own(buffer, row) for buffer, row in kept]
             staying(())
 
         def in_columns() -> Sequence[Value]:
@@ -110,13 +120,14 @@ class Tiles:
         whole = b.op("and", b.add(many, integer(b.width - 1)), integer(-b.width))
         blocks = b.op("sdiv", b.add(n, b.sub(most, integer(1))), most)
         each = b.mul(b.mul(blocks, whole), integer(LARGEST))
-        memory = taken(b.mul(each, integer(len(self.roots))))
+        number = {buffer: k for k, buffer in enumerate(chain(*self.rows.values()))}
+        memory = taken(b.mul(each, integer(len(number))))
 
         def places(first: Value, wanted: Sequence[tuple[Node, At]], walk: Walk) -> list[Value]:
             row, found = b.mul(b.op("sdiv", first, most), whole), list[Value]()
-            for (root, at), start in zip(wanted, walk.starts, strict=True):
-                bytes = b.mul(b.add(row, at[-1].base), integer(BYTES[start.kind]))
-                offset = b.add(bytes, b.mul(each, integer(self.roots.index(root))))
+            for buffer, at in self.of_totals(wanted, walk)[0]:
+                bytes = b.mul(b.add(row, at[-1].base), integer(BYTES[buffer.kind]))
+                offset = b.add(bytes, b.mul(each, integer(number[buffer])))
                 text = f"getelementptr i8, {memory.typed}, {offset.typed}"
                 found.append(b.emit("ptr", 0, text, memory, offset))
             return found
@@ -144,7 +155,8 @@ class Tiles:
                 return walk.exactly(now[: len(parts)], now[len(parts) :], parts)
 
             start = [*walk.starts, *walk.nothing_added(walk.starts)]
-            self.give(wanted, begun, p.looped(integer(0), n, self.most, start, join), mask)
+            totals = p.looped(integer(0), n, self.most, start, join)
+            self.give(wanted, begun, walk.of_each(totals), mask)
             return ()
 
         p.looped(integer(0), n, self.most, (), rows)
@@ -159,15 +171,25 @@ class Tiles:
         begun = [FOLDS[root.op](p, root, at, mask) for root, at in wanted]
         return wanted, begun, Walk(p, [each.fold for each in begun], self.sizes)
 
+    def of_totals(
+        self, wanted: Sequence[tuple[Node, At]], walk: Walk
+    ) -> tuple[list[tuple[Buffer, At]], list[tuple[Buffer, At]]]:
+        """Where the totals of some columns are kept, and what rounding has added to them."""
+        totals, added = list[tuple[Buffer, At]](), list[tuple[Buffer, At]]()
+        for (root, at), fold in zip(wanted, walk.folds, strict=True):
+            rows, many = [(row, at[-1:]) for row in self.rows[root]], len(fold.start)
+            totals, added = [*totals, *rows[:many]], [*added, *rows[many:]]
+        return totals, added
+
     def give(
         self,
         wanted: Sequence[tuple[Node, At]],
         begun: Sequence[Folding],
-        totals: Sequence[Value],
+        totals: Sequence[Totals],
         mask: Value,
     ) -> None:
         """Store results."""
-        for (root, at), each, total in zip(wanted, begun, totals, strict=False):
+        for (root, at), each, total in zip(wanted, begun, totals, strict=True):
             for buffer in self.buffers[root]:
                 self.w.places.store(buffer, at, mask, each.finish(total))
 
@@ -219,17 +241,13 @@ class Tiles:
         """Rows from `first` to `end`, added to the totals of some columns."""
         p, b, most = self.w.places, self.w.b, self.most
         wanted, begun, walk = self.begun(places, mask)
-        sums = [wanted[k] for k in walk.sums]
+        kept = [*chain(*self.of_totals(wanted, walk))]
 
         def fresh() -> Sequence[Value]:
             return [*walk.starts, *walk.nothing_added(walk.starts)]
 
         def further() -> Sequence[Value]:
-            totals = [
-                p.load(changed(self.w, self.buffers[root][0]), at, mask) for root, at in wanted
-            ]
-            added = [p.load(changed(self.w, self.added[root]), at[-1:], mask) for root, at in sums]
-            return [*totals, *added]
+            return [p.load(changed(self.w, row), at, mask) for row, at in kept]
 
         def block(i: Value, *now: Value) -> Sequence[Value]:
             stop = b.call("smin", b.add(i, integer(most)), end)
@@ -238,17 +256,14 @@ class Tiles:
 
         before = b.branch(begins, fresh, further)
         found = p.looped(first, end, most, before, block, looks=b.signals.in_nests)
-        totals, added = found[: len(wanted)], found[len(wanted) :]
 
         def finished() -> Sequence[Value]:
-            self.give(wanted, begun, totals, mask)
+            self.give(wanted, begun, walk.of_each(found), mask)
             return ()
 
-        def kept() -> Sequence[Value]:
-            for (root, at), total in zip(wanted, totals, strict=True):
-                p.store(self.buffers[root][0], at, mask, total)
-            for (root, at), x in zip(sums, added, strict=True):
-                p.store(self.added[root], at[-1:], mask, x)
+        def stays() -> Sequence[Value]:
+            for (row, at), x in zip(kept, found, strict=True):
+                p.store(row, at, mask, x)
             return ()
 
-        b.branch(ends, finished, kept)
+        b.branch(ends, finished, stays)

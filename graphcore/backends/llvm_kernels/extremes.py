@@ -1,55 +1,93 @@
-"""Minima and maxima in vector lanes, by integers that compare as the values do.
+"""Extremes of values and their positions: what a fold keeps of the values so far.
 
 The larger of two floats takes some 20 cycles with its nans and signs of zero, and each waits for
-the one before. Words are compared in one; that of nan lies behind all others.
+the one before. A comparison, which leaves nan out, takes a few; nan and the sign are kept apart.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from .builder import Builder, Value, integer, real
+from graphcore.ir import DType
+from graphcore.ops import elementwise as e
 
-INFINITY = {"f64": 0x7FF << 52, "f32": 0xFF << 23}
-"""The bits of infinity, for each kind of floats that has words."""
+from .arithmetic import bits_of, cast, kind_of_dtype, literal, rule_of
+from .builder import PARTS, Builder, Value
 
 
-def compared(dtype: np.dtype, largest: bool) -> tuple[str, Value]:
-    """The intrinsic that finds the extreme of words, and a word that changes none."""
-    name, bits = "max" if largest else "min", 8 * dtype.itemsize
+def farthest(dtype: DType, largest: bool) -> Value:
+    """A value that changes no extreme."""
+    far, kind = -np.inf if largest else np.inf, kind_of_dtype(dtype)
+    if dtype.kind == "c":
+        return literal(complex(far, far), kind)
     if dtype.kind == "f":
-        word = INFINITY[f"f{bits}"]
-        return f"s{name}", integer(-word - 1 if largest else word, f"i{bits}")
-    sign = "s" if dtype.kind == "i" else "u"
-    limits = np.iinfo(dtype if dtype.kind in "iu" else np.uint8)
-    start = int(limits.min if largest else limits.max)
-    return f"{sign}{name}", integer(start, f"{'i' if sign == 's' else 'u'}{bits}")
+        return literal(far, kind)
+    if dtype.kind == "b":
+        return literal(not largest, kind)
+    limits = np.iinfo(dtype)
+    return literal(int(limits.min if largest else limits.max), kind)
 
 
-def word_of(b: Builder, x: Value, largest: bool, zeros_alike: bool = False) -> Value:
-    """The word of a value; one for both signs of zero where these are alike."""
-    if x.kind == "i1":
-        return b.convert("zext", x, "u8")
-    if x.kind[0] != "f":
-        return x
-    if zeros_alike:
-        x = b.op("fadd", x, real(0.0, x.kind))
-    word = b.convert("bitcast", x, f"i{x.kind[1:]}")
-    return b.select(b.op("fcmp uno", x, x), last(word, largest), flipped(b, word))
+# ---- extremes of floats
 
 
-def value_of(b: Builder, word: Value) -> Value:
-    """The float of a word; words of nan are nan."""
-    return b.convert("bitcast", flipped(b, word), f"f{word.kind[1:]}")
+def float_alone(b: Builder, x: Value) -> list[Value]:
+    """A float as the extreme of itself, and its bits, of which the sign counts."""
+    x = in_lanes(b, x)
+    return [x, bits_of(b, x)]
 
 
-def flipped(b: Builder, word: Value) -> Value:
-    """All bits but the sign are flipped where that is set: the larger these are, the less is x."""
-    negative = b.op("ashr", word, integer(int(word.kind[1:]) - 1, word.kind))
-    return b.op("xor", word, b.op("and", negative, last(word, True)))
+def of_floats(b: Builder, largest: bool, a: Sequence[Value], c: Sequence[Value]) -> list[Value]:
+    """The extreme of two, or the last nan; the largest of values is negative if they all are."""
+    (before, signs), (x, bits) = a, c
+    better = b.op("fcmp ogt" if largest else "fcmp olt", x, before)
+    found = b.select(b.op("fcmp uno", x, x), x, b.select(better, x, before))
+    return [found, b.op("and" if largest else "or", signs, bits)]
 
 
-def last(word: Value, largest: bool) -> Value:
-    """The word of nan."""
-    most = (1 << int(word.kind[1:]) - 1) - 1
-    return integer(most if largest else -most - 1, word.kind)
+def float_of(b: Builder, totals: Sequence[Value], kind: str) -> Value:
+    """The extreme with its sign, which is that of all values if it is zero; or one same nan."""
+    x, signs = totals
+    signed = b.call("copysign", x, b.convert("bitcast", signs, x.kind))
+    nan = literal(float("nan"), x.kind)
+    return cast(b, b.select(b.op("fcmp uno", x, x), nan, signed), kind)
+
+
+# ---- positions
+
+
+def in_lanes(b: Builder, x: Value) -> Value:
+    """A value in the kind in which such values are compared."""
+    return cast(b, x, {"f16": "f32", "i1": "u8"}.get(x.kind, x.kind))
+
+
+def later(b: Builder, largest: bool, a: Sequence[Value], c: Sequence[Value]) -> list[Value]:
+    """The extreme and its position of totals and of one value that comes later."""
+    return chosen(b, is_better(b, largest, c[0], a[0]), a, c)
+
+
+def of_positions(b: Builder, largest: bool, a: Sequence[Value], c: Sequence[Value]) -> list[Value]:
+    """The extreme of two and its position: the first one of equal values, and of nans."""
+    first = b.op("icmp slt", c[1], a[1])
+    as_good = b.neither(is_better(b, largest, a[0], c[0]))
+    better = b.op("or", is_better(b, largest, c[0], a[0]), b.op("and", first, as_good))
+    return chosen(b, better, a, c)
+
+
+def chosen(b: Builder, better: Value, a: Sequence[Value], c: Sequence[Value]) -> list[Value]:
+    """The totals c where they are better, else a."""
+    return [b.select(better, y, x) for x, y in zip(a, c, strict=True)]
+
+
+def is_better(b: Builder, largest: bool, x: Value, best: Value) -> Value:
+    """Whether x is farther than the best value, or the first nan."""
+    if x.kind[0] == "f":
+        farther = b.op("fcmp ugt" if largest else "fcmp ult", x, best)
+        return b.op("and", farther, b.op("fcmp ord", best, best))
+    farther = rule_of(e.greater if largest else e.less, x.kind)(b, x, best)
+    if x.kind not in PARTS:
+        return farther
+    isnan = rule_of(e.isnan, x.kind)
+    return b.op("and", b.op("or", farther, isnan(b, x)), b.neither(isnan(b, best)))

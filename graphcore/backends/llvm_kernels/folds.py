@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from math import prod
 from typing import NamedTuple
 
@@ -23,7 +23,9 @@ from .arithmetic import literal, rule_of
 from .builder import PARTS, TRUE, WIDTH, Builder, Value, integer
 from .places import WRITTEN_OUT, At, Places
 
-Combine = Callable[[Value, Value], Value]
+Totals = Sequence[Value]
+"""What a fold keeps of the values so far: a sum, or an extreme and its position."""
+Combine = Callable[[Totals, Totals], Totals]
 
 BLOCK = 32
 """How many values are added up, one after the other, before their sum joins the total."""
@@ -35,7 +37,9 @@ STEPS = 8
 class Fold(NamedTuple):
     """The values along `axes` of a space, to be combined; the other axes are at `place`.
 
-    A value combined with `start` stays as it is. `adds` says whether the fold is a sum.
+    `value` has the totals of a single value: combined with `start` they stay as they are. `append`
+    combines totals with those of one value that comes later. `adds` says whether the fold is a sum,
+    `picks` whether the totals are found among the values, so that no order of these rounds.
     """
 
     shape: Shape
@@ -43,9 +47,11 @@ class Fold(NamedTuple):
     place: At
     mask: Value
     combine: Combine
-    start: Value
-    value: Callable[[At, Value], Value]
-    adds: bool = True
+    start: Totals
+    value: Callable[[At, Value], Totals]
+    append: Combine
+    adds: bool = False
+    picks: bool = False
 
     @property
     def over(self) -> Shape:
@@ -60,16 +66,40 @@ class Fold(NamedTuple):
     @property
     def rounds(self) -> bool:
         """Whether this is a sum of floats."""
-        return self.adds and self.start.kind[0] in "fc"
+        return self.adds and self.start[0].kind[0] in "fc"
 
-    def at(self, inner: Sequence[Index], mask: Value) -> Value:
-        """The value at a place of the axes that vanish."""
+    @property
+    def is_exact(self) -> bool:
+        """Whether the totals are the same in whatever order values are combined."""
+        return self.picks or all(x.kind[0] not in "fc" for x in self.start)
+
+    def at(self, inner: Sequence[Index], mask: Value) -> Totals:
+        """The totals of the value at a place of the axes that vanish."""
         rest, others = dict(zip(self.axes, inner, strict=True)), iter(self.place)
         whole = [rest[i] if i in rest else next(others) for i in range(len(self.shape))]
         return self.value(tuple(whole), mask)
 
 
-def folded(p: Places, *folds: Fold) -> list[Value]:
+def single(
+    shape: Shape,
+    axes: Sequence[int],
+    place: At,
+    mask: Value,
+    combine: Callable[[Value, Value], Value],
+    start: Value,
+    value: Callable[[At, Value], Value],
+    adds: bool = True,
+) -> Fold:
+    """A fold of one total."""
+
+    def both(x: Totals, y: Totals) -> Totals:
+        return [combine(x[0], y[0])]
+
+    each = lambda at, m: [value(at, m)]
+    return Fold(shape, axes, place, mask, both, [start], each, both, adds)
+
+
+def folded(p: Places, *folds: Fold) -> list[Totals]:
     """The totals of some folds of equal axes; the lanes of all results, or of none, are wide."""
     sizes = [p.size(n) for n in folds[0].over]
     if prod([WIDTH + 1 if n.number is None else n.number for n in sizes]) <= WIDTH:
@@ -77,7 +107,7 @@ def folded(p: Places, *folds: Fold) -> list[Value]:
     return Walk(p, folds, sizes).totals()
 
 
-def written_out(p: Places, fold: Fold, sizes: Sequence[Value]) -> Value:
+def written_out(p: Places, fold: Fold, sizes: Sequence[Value]) -> Totals:
     """A few values combined, one after the other."""
     places: list[tuple[Index, ...]] = [()]
     for size in sizes:
@@ -87,7 +117,7 @@ def written_out(p: Places, fold: Fold, sizes: Sequence[Value]) -> Value:
         return fold.start
     total = values[0]
     for x in values[1:]:
-        total = fold.combine(total, x)
+        total = fold.append(total, x)
     return total
 
 
@@ -100,21 +130,27 @@ class Walk:
     def __init__(self, p: Places, folds: Sequence[Fold], sizes: Sequence[Value]) -> None:
         self.p, self.b, self.folds, self.sizes = p, p.b, folds, sizes
         self.wide = folds[0].is_wide
-        self.starts = [p.b.widen(fold.start) for fold in folds]
-        self.sums = [k for k, fold in enumerate(folds) if fold.rounds]
+        self.starts = [p.b.widen(x) for fold in folds for x in fold.start]
+        owners = [fold for fold in folds for _ in fold.start]
+        self.sums = [k for k, fold in enumerate(owners) if fold.rounds]
         last, lanes = sizes[-1].number, 1 if self.wide else p.b.width
         short = last is not None and last < STEPS * p.vectors * lanes
         self.vectors = 1 if self.wide or short else p.vectors
-        exact = all(x.kind[0] not in "fc" for x in self.starts)  # in any order
+        exact = all(fold.is_exact for fold in folds)
         in_blocks = self.sums or (exact and p.shared is not None)
         self.blocks = blocks_of(sizes, lanes, self.vectors) if in_blocks else [0] * len(sizes)
 
-    def totals(self) -> list[Value]:
+    def totals(self) -> list[Totals]:
         """The totals of all folds."""
-        found = self.along(0, (), self.starts)
+        found = self.of_each(self.along(0, (), self.starts))
         if self.wide:
-            return [*found]
+            return found
         return [across(self.b, f.combine, x) for f, x in zip(self.folds, found, strict=True)]
+
+    def of_each(self, totals: Totals) -> list[Totals]:
+        """The totals of each fold among those of all."""
+        ends = [*accumulate([len(fold.start) for fold in self.folds], initial=0)]
+        return [totals[start:end] for start, end in pairwise(ends)]
 
     def along(self, n: int, inner: tuple[Index, ...], now: Sequence[Value]) -> Sequence[Value]:
         """The totals with all values at the places `inner` of the first n axes."""
@@ -211,9 +247,12 @@ class Walk:
         at = (*inner, i)
         if n < len(self.sizes) - 1:
             return self.along(n + 1, at, now)
-        values = [self.b.widen(fold.at(at, self.b.both(mask, fold.mask))) for fold in self.folds]
+        given = [fold.at(at, self.b.both(mask, fold.mask)) for fold in self.folds]
+        values = [self.b.widen(x) for each in given for x in each]
         kept = zip(values, self.starts, strict=True)
-        return self.combined(now, [self.b.select(mask, x, start) for x, start in kept])
+        added = self.of_each([self.b.select(mask, x, start) for x, start in kept])
+        pairs = zip(self.folds, self.of_each(now), added, strict=True)
+        return [x for fold, total, value in pairs for x in fold.append(total, value)]
 
     def nothing_added(self, totals: Sequence[Value]) -> list[Value]:
         """What rounding has added to the sums among totals at first."""
@@ -261,8 +300,9 @@ class Walk:
             return p.run(middle, stop, parts[0], one, step)
 
     def combined(self, now: Sequence[Value], values: Sequence[Value]) -> list[Value]:
-        """The totals with other values, or totals."""
-        return [f.combine(x, y) for f, x, y in zip(self.folds, now, values, strict=False)]
+        """The totals with others."""
+        pairs = zip(self.folds, self.of_each(now), self.of_each(values), strict=True)
+        return [x for fold, total, other in pairs for x in fold.combine(total, other)]
 
     def joined(
         self, size: Value, most: int, now: Sequence[Value], parts: Sequence[Value]
@@ -331,11 +371,10 @@ def if_finite(b: Builder, x: Value) -> Value:
     return b.select(finite, x, literal(0.0, x.kind))
 
 
-def across(b: Builder, combine: Combine, x: Value) -> Value:
+def across(b: Builder, combine: Combine, totals: Totals) -> Totals:
     """All lanes combined, as a tree."""
-    width = x.wide
-    while width > 1:
-        width //= 2
-        # The upper half of the lanes only: when lanes were rotated LLVM 22 added one to itself.
-        x = combine(x, b.shuffle(x, [i + width if i < width else -1 for i in range(x.wide)]))
-    return b.lane(x, 0)
+    while (wide := totals[0].wide) > 2:
+        # By halves: when lanes were rotated LLVM 22 added one to itself.
+        halves = range(wide // 2), range(wide // 2, wide)
+        totals = combine(*[[b.shuffle(x, half) for x in totals] for half in halves])
+    return combine(*[[b.lane(x, i) for x in totals] for i in range(2)])

@@ -171,8 +171,7 @@ def reduced(node: Node) -> tuple[int, ...]:
     """The axes of the first operand that vanish."""
     if node.op in (t.vecdot, t.matvec):
         return (node.inputs[0].type.ndim - 1,)
-    axes: tuple[int, ...] = node.attrs["axes"]
-    return axes
+    return axes_of(node)
 
 
 def reduces(node: Node) -> bool:
@@ -315,9 +314,9 @@ def folds(node: Node) -> bool:
 
 
 def walk_of(node: Node) -> tuple[object, ...]:
-    """The places that a reduction walks through, which of the axes vanish, and the dtype."""
+    """The places that a reduction walks through, which of the axes vanish, and its lanes' size."""
     axes = () if node.op is t.matmul else reduced(node)
-    return node.inputs[0].type.shape, axes, node.type.dtype
+    return node.inputs[0].type.shape, axes, node.type.dtype.itemsize
 
 
 def held_below(x: Node, held: set[Node], finds: Finds) -> list[Node]:

@@ -336,7 +336,7 @@ def mostly(p: Places, compare: str, positions: Node) -> Value:
         return [b.op("add", found[0], b.select(so, integer(1), integer(0)))]
 
     (lanes,) = p.run(integer(0), stop, [b.widen(integer(0))], count)
-    found = across(b, lambda x, y: b.op("add", x, y), lanes)
+    (found,) = across(b, lambda x, y: [b.op("add", x[0], y[0])], [lanes])
     return b.op("icmp sgt", b.mul(found, integer(4)), b.mul(stop, integer(3)))
 
 

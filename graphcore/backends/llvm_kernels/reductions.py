@@ -17,10 +17,9 @@ from graphcore.ops import elementwise as e
 from graphcore.ops import tensor as t
 
 from . import extremes
-from .addressing import Index
 from .arithmetic import cast, kind_of, literal, rule_of
 from .builder import FALSE, PARTS, TRUE, WIDTH, Builder, Value, integer
-from .folds import Fold, folded
+from .folds import Fold, Totals, folded, single
 from .joins import inside
 from .lapack import is_for_routines
 from .places import PLACES, At, Places, Rule
@@ -32,6 +31,12 @@ def axes_of(node: Node) -> tuple[int, ...]:
         axes: tuple[int, ...] = node.attrs["axes"]
         return axes
     return (node.attrs["axis"],)
+
+
+def totals(node: Node) -> int:
+    """How many totals a reduction has for each of its places."""
+    extreme = node.op in (t.max_, t.min_) and node.type.dtype.kind == "f"
+    return 2 if extreme or node.op in (t.argmax, t.argmin) else 1
 
 
 def nonempty(p: Places, shape: Shape, axes: Sequence[int]) -> Value:
@@ -50,7 +55,7 @@ class Folding(NamedTuple):
     """A reduction at a place: the fold, and its value when the fold is done."""
 
     fold: Fold
-    finish: Callable[[Value], Value] = lambda total: total
+    finish: Callable[[Totals], Value] = lambda totals: totals[0]
 
 
 Begin = Callable[[Places, Node, At, Value], Folding]
@@ -92,40 +97,52 @@ def by(op: Op, start: Callable[[Node], Value]) -> Begin:
         def value(at: At, m: Value) -> Value:
             return cast(b, p.at(x, at, m), kind)
 
-        axes = axes_of(node)
-        shape = x.type.shape
-        if len(axes) == len(shape) > 1 and p.is_flat(x):
-            shape, axes = (count(shape),), (0,)
+        shape, axes = walked(p, node)
 
-        def finish(total: Value) -> Value:
+        def finish(totals: Totals) -> Value:
+            (total,) = totals
             if node.attrs.get("initial") is not None:
                 total = combine(total, start(node))
             if fold.rounds:  # the total begins with -0.0, but a sum of no values is 0.0
                 total = b.select(nonempty(p, shape, axes), total, literal(0.0, kind))
             return total
 
-        fold = Fold(shape, axes, index, mask, combine, start(node), value, adds=op is e.add)
+        fold = single(shape, axes, index, mask, combine, start(node), value, op is e.add)
         return Folding(fold, finish)
 
     return begin
 
 
+def walked(p: Places, node: Node) -> tuple[Shape, tuple[int, ...]]:
+    """The space that a reduction walks through, and its axes that vanish: one if all do."""
+    (x,), axes = node.inputs, axes_of(node)
+    if len(axes) == x.type.ndim > 1 and p.is_flat(x):
+        return (count(x.type.shape),), (0,)
+    return x.type.shape, axes
+
+
 def extreme(largest: bool) -> Begin:
-    """The largest or smallest value: of floats, if lanes run along the axes, by their words."""
-    op = e.maximum if largest else e.minimum
+    """The largest or smallest value, or nan; of zeros, 0.0 is larger than -0.0."""
+    others = by(e.maximum if largest else e.minimum, no_extreme(largest))
 
     def begin(p: Places, node: Node, index: At, mask: Value) -> Folding:
-        b, kind = p.b, kind_of(node)
-        fold, finish = by(op, no_extreme(largest))(p, node, index, mask)
-        if kind not in ("f64", "f32") or fold.is_wide:
-            return Folding(fold, finish)
-        compare, start = extremes.compared(node.type.dtype, largest)
-        in_words = fold._replace(
-            combine=partial(b.call, compare),
-            start=start,
-            value=lambda at, m: extremes.word_of(b, fold.value(at, m), largest),
-        )
-        return Folding(in_words, lambda total: finish(extremes.value_of(b, total)))
+        (x,), b, kind = node.inputs, p.b, kind_of(node)
+        if kind[0] != "f":
+            return others(p, node, index, mask)
+        combine = partial(extremes.of_floats, b, largest)
+        start = extremes.float_alone(b, no_extreme(largest)(node))
+
+        def value(at: At, m: Value) -> Totals:
+            return extremes.float_alone(b, cast(b, p.at(x, at, m), kind))
+
+        def finish(totals: Totals) -> Value:
+            if node.attrs.get("initial") is not None:
+                totals = combine(totals, start)
+            return extremes.float_of(b, totals, kind)
+
+        shape, axes = walked(p, node)
+        fold = Fold(shape, axes, index, mask, combine, start, value, combine, picks=True)
+        return Folding(fold, finish)
 
     return begin
 
@@ -142,62 +159,27 @@ def no_extreme(largest: bool) -> Callable[[Node], Value]:
     def start(node: Node) -> Value:
         if (initial := node.attrs.get("initial")) is not None:
             return literal(initial.item(), kind_of(node))
-        dtype, far = node.type.dtype, -np.inf if largest else np.inf
-        if dtype.kind == "c":
-            return literal(complex(far, far), kind_of(node))
-        if dtype.kind == "f":
-            return literal(far, kind_of(node))
-        if dtype.kind == "b":
-            return literal(not largest, "i1")
-        limits = np.iinfo(dtype)
-        return literal(int(limits.min if largest else limits.max), kind_of(node))
+        return extremes.farthest(node.type.dtype, largest)
 
     return start
 
 
-def position_of(largest: bool) -> Rule:
+def position_of(largest: bool) -> Begin:
     """The first position of the largest or smallest value, or of the first nan."""
 
-    def rule(p: Places, node: Node, index: At, mask: Value) -> Value:
+    def begin(p: Places, node: Node, index: At, mask: Value) -> Folding:
         (x,), b, axis = node.inputs, p.b, node.attrs["axis"]
-        kind, wide = kind_of(x), any(i.is_wide for i in index)
-        if kind not in ("f16", *PARTS) and not wide:
-            return along(p, node, index, mask)
-        spread = b.widen if wide else lambda x: x
 
-        def step(i: Index, best: Value, where: Value) -> Sequence[Value]:
-            value = p.at(x, (*index[:axis], i, *index[axis:]), mask)
-            better = rule_of(e.greater if largest else e.less, kind)(b, value, best)
-            if kind[0] in "fc":
-                isnan = rule_of(e.isnan, kind)
-                fresh = b.neither(isnan(b, best))
-                better = b.op("or", better, b.both(isnan(b, value), fresh))
-            better = b.op("or", better, b.op("icmp eq", i.base, integer(0)))
-            chosen = b.select(better, value, best), b.select(better, i.base, where)
-            return [spread(y) for y in chosen]
+        def value(at: At, m: Value) -> Totals:
+            return [extremes.in_lanes(b, p.at(x, at, m)), p.spelled(at[axis])]
 
-        first = [spread(literal(0, kind)), spread(integer(0))]
-        return p.each(p.size(x.type.shape[axis]), first, step)[1]
+        # Where no value is better than this one, all are equal to it: the first one is at 0.
+        start = [extremes.in_lanes(b, extremes.farthest(x.type.dtype, largest)), integer(0)]
+        combine, append = [partial(f, b, largest) for f in (extremes.of_positions, extremes.later)]
+        fold = Fold(x.type.shape, (axis,), index, mask, combine, start, value, append, picks=True)
+        return Folding(fold, lambda totals: totals[1])
 
-    def along(p: Places, node: Node, index: At, mask: Value) -> Value:
-        """In lanes along the axis: the extreme first, then the first place that has it."""
-        (x,), b, axis, most = node.inputs, p.b, node.attrs["axis"], integer(2**63 - 1)
-        compare, start = extremes.compared(x.type.dtype, largest)
-
-        def word(at: At, m: Value) -> Value:
-            return extremes.word_of(b, p.at(x, at, m), largest, zeros_alike=True)
-
-        def place(at: At, m: Value) -> Value:
-            return b.select(b.op("icmp eq", word(at, m), extreme), p.spelled(at[axis]), most)
-
-        find = Fold(
-            x.type.shape, (axis,), index, mask, partial(b.call, compare), start, word, False
-        )
-        (extreme,) = folded(p, find)
-        first = find._replace(combine=partial(b.call, "smin"), start=most, value=place)
-        return folded(p, first)[0]
-
-    return rule
+    return begin
 
 
 def products(free_x: int, free_y: int) -> Begin:
@@ -218,7 +200,7 @@ def products(free_x: int, free_y: int) -> Begin:
 
         shape = (*node.type.shape, x.type.shape[-1])
         last = (len(shape) - 1,)
-        return Folding(Fold(shape, last, index, mask, combine, literal(0, kind), value))
+        return Folding(single(shape, last, index, mask, combine, literal(0, kind), value))
 
     return begin
 
@@ -232,7 +214,8 @@ def norm(p: Places, node: Node, index: At, mask: Value) -> Value:
         combine = lambda a, c: rule_of(op, kind)(b, a, c)
         each = lambda at, m: value(p.at(x, at, m))
         start, adds = literal(0.0, kind), op is e.add
-        return folded(p, Fold(x.type.shape, axes, index, mask, combine, start, each, adds))[0]
+        fold = single(x.type.shape, axes, index, mask, combine, start, each, adds)
+        return folded(p, fold)[0][0]
 
     def root(scale: Value | None = None) -> Value:
         def square(v: Value) -> Value:
@@ -298,7 +281,8 @@ def overlap_add(p: Places, node: Node, index: At, mask: Value) -> Value:
 
     space = (*node.type.shape, *own)
     inner = [*range(node.type.ndim, len(space))]
-    return folded(p, Fold(space, inner, index, mask, combine, literal(0, kind), value))[0]
+    fold = single(space, inner, index, mask, combine, literal(0, kind), value)
+    return folded(p, fold)[0][0]
 
 
 def is_small_product(node: Node) -> bool:
@@ -332,6 +316,8 @@ FOLDS: dict[Op, Begin] = {
     t.min_: extreme(False),
     t.any_: by(e.logical_or, lambda node: FALSE),
     t.all_: by(e.logical_and, lambda node: TRUE),
+    t.argmax: position_of(True),
+    t.argmin: position_of(False),
     t.matvec: products(1, 0),
     t.vecdot: products(0, 0),
     t.matmul: products(1, 1),
@@ -340,8 +326,6 @@ FOLDS: dict[Op, Begin] = {
 
 REDUCTIONS: dict[Op, Rule] = {
     **{op: alone(begin) for op, begin in FOLDS.items()},
-    t.argmax: position_of(True),
-    t.argmin: position_of(False),
     t.norm: norm,
     t.overlap_add: overlap_add,
 }

@@ -21,9 +21,9 @@ from .arithmetic import cast, kind_of, literal, rule_of
 from .batches import each_shared, in_ranges
 from .builder import PARTS, TRUE, Value, integer
 from .conversions import DOUBLE, DTYPES
+from .extremes import farthest
 from .folds import rounding
 from .places import At
-from .reductions import no_extreme
 from .results import changed, finished
 from .storing import reaches
 from .writer import Homes, Writer
@@ -124,7 +124,7 @@ def extremes_at_once(
     p, b, kind, buffer = w.places, w.b, kind_of(node), w.home(node)
     *front, length = node.type.shape
     combine = partial(rule_of(COMBINED[node.op], kind), b)
-    start = no_extreme(node.op is t.cummax)(node)
+    start = farthest(node.type.dtype, node.op is t.cummax)
 
     def vector(at: At, i: Index, mask: Value, before: Value) -> Sequence[Value]:
         found, near = b.widen(value((*at, i), mask)), 1

@@ -18,7 +18,7 @@ from .flops import COSTS, flops
 from .loop_axes import UNROLLED, long_axes, space
 from .nests import is_transposed
 from .places import WRITTEN_OUT, At, Places
-from .reductions import REDUCTIONS
+from .reductions import REDUCTIONS, totals
 from .rows import is_long
 from .seams import Middle, Pieces
 from .squares import transposed
@@ -145,7 +145,7 @@ def at_once(p: Places, roots: Sequence[Node]) -> int:
         return 1
     shapes = [root.type.shape for root in roots]
     places = sum(len(written_out(shape, (ZERO,) * len(space(shape)))) for shape in shapes)
-    return max(min(ROWS, SUMS // max(places, 1)), 1)
+    return max(min(ROWS, SUMS // max(places, 1)) // max(map(totals, roots)), 1)
 
 
 def cost(p: Places, roots: Sequence[Node]) -> int:

@@ -299,3 +299,30 @@ def test_windows_are_not_written_out_for_each_place(size: int) -> None:
     y = gc.conv(x, w, {"row": "krow", "col": "kcol"}, contract="in")
     f = gc.compile([x, w], gc.grad((y**2).sum(), x), native=True)
     assert len(f.llvm.splitlines()) < 8_000
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16"])
+def test_nan_signs_of_zero_and_first_positions(dtype: str) -> None:
+    """Over each axis and both: 0.0 is larger than -0.0, and a position is the first of equals."""
+    x = gc.tensor("x", {"a": None, "b": None}, dtype=dtype)
+    ends = [op(dims) for op in (x.max, x.min) for dims in ("a", "b", ["a", "b"])]
+    places = [op(dim) for op in (x.argmax, x.argmin) for dim in ("a", "b")]
+    f = gc.compile([x], (ends, places), native=True)
+    rng, axes = np.random.default_rng(10), (0, 1, (0, 1))
+    choices = [[0.0, -0.0], [-0.0], [-0.0, -1], [0.0, 1, -0.0], [np.nan, 1, 2], [-np.inf, np.inf]]
+    for shape in ((1, 1), (7, 3), (33, 17), (70, 260)):
+        for values in choices:
+            for table in (rng.choice(values, shape), np.full(shape, float(values[-1]))):
+                table[tuple(rng.integers(shape))] = values[0]
+                table = table.astype(dtype)
+                wholes = [op(axis) for op in (table.max, table.min) for axis in axes]
+                signs = [np.signbit(table).all(axis) for axis in axes]
+                signs += [np.signbit(table).any(axis) for axis in axes]
+                found, at = f(table)
+                for y, wanted, sign in zip(found, wholes, signs, strict=True):
+                    np.testing.assert_array_equal(y, wanted)
+                    zero = np.asarray(wanted) == 0
+                    np.testing.assert_array_equal(np.signbit(y)[zero], np.asarray(sign)[zero])
+                where = [op(table, axis) for op in (np.argmax, np.argmin) for axis in (0, 1)]
+                for y, wanted in zip(at, where, strict=True):
+                    np.testing.assert_array_equal(y, wanted)
