@@ -30,6 +30,7 @@ from .contraction import contraction
 from .decompose import DECOMPOSE, decomposition_without
 from .engine import Rules, RuleSet, own_refusal, simplify
 from .expand import expand_derivatives, mark_sources
+from .log_products import log_products
 from .logarithms import logarithms
 from .loops import hoist, merge_loops, prune_loops, save_for_pullbacks, tidy_bodies
 from .lower import lower_names
@@ -193,6 +194,7 @@ def shared_passes(costs: TargetCosts, whole: frozenset[Op] = frozenset()) -> Pas
         simplified,
         # The derivative of a function of a matrix is not that of its eigenvectors.
         Pass("functions of matrices found", functions_of_matrices, PLAIN),
+        Pass("logarithms of products found", log_products, PLAIN),
         Pass("expanded", expand_derivatives, EXPANDED),
         Pass("shields dropped", drop_shields, EXPANDED),
         loops_pruned,
