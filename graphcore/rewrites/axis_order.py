@@ -137,6 +137,8 @@ def scatter_to_rows(node: Node) -> Node | None:
 def gather_of_rows(node: Node) -> Node | None:
     """transpose(x)[:, i] = x[i], where what is read for a position lies side by side in x"""
     x, *positions = node.inputs
+    if x.op is not tensor.transpose:  # but positions are one
+        return None
     perm, axes = x.attrs["perm"], node.attrs["axes"]
     left = [perm[axis] for axis in other_axes(axes, len(perm))]
     if left != sorted(left) or len(perm) - 1 not in left or len(perm) - 1 not in axes:

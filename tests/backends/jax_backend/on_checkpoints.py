@@ -12,13 +12,14 @@ from pathlib import Path
 
 import jax
 import numpy as np
-import orbax.checkpoint as ocp
 
 import graphcore as gc
 
 
 def main(count: int, number: int, folder: Path, saves: bool) -> None:
     """Train, save and restore; print where the weights lie and their sum."""
+    import orbax.checkpoint as ocp  # not installed where this file is only collected
+
     x, y = gc.tensor("x", {"batch": None, "in": None}), gc.tensor("y", {"batch": None})
     w, v = gc.tensor("w", {"in": None, "hidden": None}), gc.tensor("v", {"hidden": None})
     loss = ((gc.dot(gc.tanh(gc.dot(x, w, dim="in")), v, dim="hidden") - y) ** 2).mean()
