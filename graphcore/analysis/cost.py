@@ -45,6 +45,9 @@ class TargetCosts:
     """Values of all steps of a loop may take at most this multiple of the memory held already."""
     values_held: int = 256
     """So many values are held anyway."""
+    exponentials_of_choice: int | None = 16
+    """A choice in each step of a loop, and its test, take as long as so many exponentials; None if
+    it is not worth any: an accelerator waits for it."""
 
 
 class Cost(NamedTuple):

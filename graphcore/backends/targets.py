@@ -132,6 +132,11 @@ class XLA(Target):
         return XLA(self.on_device, self.buckets, self.sharding.among(graph))
 
     @property
+    def costs(self) -> TargetCosts:
+        """What XLA pays, on an accelerator or not."""
+        return TargetCosts(exponentials_of_choice=None)
+
+    @property
     def shared(self) -> Passes:
         """The passes of all targets, but contractions stay whole."""
         from .jax_backend.passes import WHOLE

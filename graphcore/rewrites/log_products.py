@@ -16,11 +16,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from graphcore.analysis.cost import representative
+from graphcore.analysis.cost import TargetCosts, representative
 from graphcore.ir import INT, Graph, Literal, Node, Rule, Shape, full_like, toposort
 from graphcore.ir.transform import substitute, transform
 from graphcore.ops import autodiff, control, leaf, tensor
@@ -34,8 +35,6 @@ from .loops.view import new_param, unused_names
 from .plain import Axes
 from .terms import Fixed, Part, Term, spread, terms_of
 
-FEWEST = 16
-"""From so many exponentials on a sum is worth to be a product: it costs a few ops more."""
 LESS = 2
 """As many times fewer exponentials a product must need."""
 
@@ -66,7 +65,7 @@ class Found(NamedTuple):
     """Terms that are the same along the axes summed over."""
 
 
-def found_in(node: Node, fixed: Fixed) -> Found | None:
+def found_in(node: Node, fixed: Fixed, fewest: int) -> Found | None:
     """The parts of a logsumexp, if a product saves exponentials.
 
     Half precision is left alone: the root of its smallest normal number is above a rounding.
@@ -91,7 +90,7 @@ def found_in(node: Node, fixed: Fixed) -> Found | None:
     once = all(map(fixed, still.nodes()))
     if not once:
         left += places(still.letters)
-    if every < FEWEST or every < LESS * left:
+    if every < fewest or every < LESS * left:
         return None
     return Found(node, parts, once, [term for term in terms if term not in inside])
 
@@ -225,27 +224,29 @@ def same_node(x: Node) -> Node:
     return x
 
 
-def log_products(graph: Graph) -> Graph:
+def log_products(graph: Graph, costs: TargetCosts) -> Graph:
     """The graph in which logarithms of sums of exponentials are products, where that is less."""
-    if tensor.logsumexp not in graph.ops():
+    fewest = costs.exponentials_of_choice
+    if fewest is None or tensor.logsumexp not in graph.ops():
         return graph
 
     def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node] | None:
         if node.op in LOOPS:
-            return log_products, products_of_steps(Node(node.op, inputs, node.attrs))
-        found = found_in(node.with_inputs(*inputs), lambda x: False)
+            return log_products, products_of_steps(Node(node.op, inputs, node.attrs), costs)
+        found = found_in(node.with_inputs(*inputs), lambda x: False, fewest)
         return None if found is None else (log_product, log_product(found, same_node))
 
-    return transform(graph, visit, at={tensor.logsumexp, *LOOPS}, bodies=log_products)
+    inside = partial(log_products, costs=costs)
+    return transform(graph, visit, at={tensor.logsumexp, *LOOPS}, bodies=inside)
 
 
-def products_of_steps(node: Node) -> Node:
+def products_of_steps(node: Node, costs: TargetCosts) -> Node:
     """A loop whose steps compute products with what is computed before it.
 
     What needs no carry is left alone: it is computed of all steps at once.
     """
-    loop, body = Loop.of(node), node.attrs["body"]
-    if tensor.logsumexp not in body.ops():
+    loop, body, fewest = Loop.of(node), node.attrs["body"], costs.exponentials_of_choice
+    if fewest is None or tensor.logsumexp not in body.ops():
         return node
     steps = Steps(loop, body)
     names = unused_names("fixed", loop)
@@ -268,15 +269,15 @@ def products_of_steps(node: Node) -> Node:
 
     def visit(x: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node] | None:
         if x.op in LOOPS:
-            return log_products, products_of_steps(Node(x.op, inputs, x.attrs))
-        found = None if x in early else found_in(x.with_inputs(*inputs), fixed)
+            return log_products, products_of_steps(Node(x.op, inputs, x.attrs), costs)
+        found = None if x in early else found_in(x.with_inputs(*inputs), fixed, fewest)
         if found is None or early.issuperset(found.parts[0].nodes()):
             return None
         return log_product, log_product(found, outside if found.fixed else same_node)
 
     roots = Graph((), loop.roots)
     at = {tensor.logsumexp, *LOOPS}
-    made = transform(roots, visit, at=at, bodies=log_products).outputs
+    made = transform(roots, visit, at=at, bodies=partial(log_products, costs=costs)).outputs
     given = dict(loop.captured)
     more = map(LoopOperand, moved.values(), substitute(moved, given))
     return loop._replace(captured=(*loop.captured, *more)).with_roots(made).build()

@@ -194,7 +194,7 @@ def shared_passes(costs: TargetCosts, whole: frozenset[Op] = frozenset()) -> Pas
         simplified,
         # The derivative of a function of a matrix is not that of its eigenvectors.
         Pass("functions of matrices found", functions_of_matrices, PLAIN),
-        Pass("logarithms of products found", log_products, PLAIN),
+        Pass("logarithms of products found", by_costs(log_products, costs), PLAIN),
         Pass("expanded", expand_derivatives, EXPANDED),
         Pass("shields dropped", drop_shields, EXPANDED),
         loops_pruned,
@@ -212,7 +212,11 @@ def shared_passes(costs: TargetCosts, whole: frozenset[Op] = frozenset()) -> Pas
         # An element is added at its place: a loop whose carry is updated walks no zeros.
         Pass("scattered added", add_scattered, given),
         Pass("axes aligned", align_axes, given),
-        Pass("products as they lie", only_with({tensor.matvec}, lying), given),
+        Pass(
+            "products as they lie",
+            only_with({tensor.matvec, tensor.scatter, tensor.scatter_prod}, lying),
+            given,
+        ),
         Pass("optimized", in_turn(share_commuted, tidied.change), given),
     ]
 

@@ -48,7 +48,7 @@ def model(dtype: str = "float64", target: str = "numpy", more: Any = None) -> gc
 
 def without(make: Any, *args: Any) -> gc.Compiled:
     """A program compiled without the products."""
-    with mock.patch.object(log_products, "FEWEST", math.inf):
+    with mock.patch.object(log_products, "LESS", math.inf):
         return make(*args)
 
 
@@ -106,15 +106,13 @@ def logarithms(f: gc.Compiled) -> int:
 
 @pytest.mark.parametrize(
     ("target", "dtype"),
-    [("numpy", "float64"), ("numpy", "float32"), ("native", "float64"), ("jax", "float64")],
+    [("numpy", "float64"), ("numpy", "float32"), ("native", "float64")],
 )
 def test_steps(target: str, dtype: str) -> None:
     """Values as SciPy's, gradients as those without products, whatever the values are."""
     f, g = model(dtype, target), without(model, dtype)
     eps = float(np.finfo(dtype).eps)
     for given in cases(dtype):
-        if target == "jax" and given[2].shape != (3, 5):
-            continue  # each shape is a compilation by XLA
         wanted = reference(*given[:3])
         same(f(*given)["last"], wanted, eps)
         agree(f, g, given)
