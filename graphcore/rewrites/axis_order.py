@@ -130,6 +130,8 @@ def scatter_to_rows(node: Node) -> Node | None:
     order = *axes, *left
     shape = tuple([node.type.shape[axis] for axis in order])
     made = node.op(*node.inputs, axes=tuple(range(len(axes))), shape=shape)
+    if node.labels is not None:
+        made = made.label(tuple([node.labels[axis] for axis in order]))
     return transpose(made, [order.index(axis) for axis in range(rank)])
 
 
