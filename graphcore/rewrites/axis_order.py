@@ -137,9 +137,9 @@ def scatter_to_rows(node: Node) -> Node | None:
 
 @as_they_lie.on(tensor.gather, under=[tensor.transpose])
 def gather_of_rows(node: Node) -> Node | None:
-    """transpose(x)[:, i] = x[i], where what is read for a position lies side by side in x"""
+    """transpose(x)[:, i] = x[i], where the values at a position lie side by side in x"""
     x, *positions = node.inputs
-    if x.op is not tensor.transpose:  # but positions are one
+    if x.op is not tensor.transpose:  # only positions are transposed
         return None
     perm, axes = x.attrs["perm"], node.attrs["axes"]
     left = [perm[axis] for axis in other_axes(axes, len(perm))]

@@ -7,9 +7,10 @@ the same at all steps of a loop, as the transitions of a hidden Markov model are
 are computed before the loop.
 
 A product of exponentials may be too small for its dtype. Where all sums are at least the root of
-the smallest normal number, what is lost so is less than a rounding; else, and where anything is
-infinite or nan, the program computes the left side. Found before differentiation, so that
-derivatives are products as well; the largest values count as constants, as nothing depends on them.
+the smallest normal number, terms that are lost change them by less than rounding does. Elsewhere,
+and where anything is infinite or nan, the program computes the left side. Found before
+differentiation, so that derivatives are products as well; the largest values count as constants,
+as nothing depends on them.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ LESS = 2
 
 
 def two_parts(terms: Sequence[Term], fixed: Fixed) -> tuple[Part, Part] | None:
-    """Two parts of a sum of which the first, and if it is not fixed the second, lacks an axis."""
+    """The terms in two parts: the first lacks an axis, and the second too unless it is fixed."""
     still = [term for term in terms if all(map(fixed, term.parts()))]
     moving = [term for term in terms if term not in still]
     if not still:
@@ -227,26 +228,31 @@ def same_node(x: Node) -> Node:
 def log_products(graph: Graph, costs: TargetCosts) -> Graph:
     """The graph in which logarithms of sums of exponentials are products, where that is less."""
     fewest = costs.exponentials_of_choice
-    if fewest is None or tensor.logsumexp not in graph.ops():
+    return graph if fewest is None else with_products(graph, fewest)
+
+
+def with_products(graph: Graph, fewest: int) -> Graph:
+    """The same, of sums of so many exponentials or more."""
+    if tensor.logsumexp not in graph.ops():
         return graph
 
     def visit(node: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node] | None:
         if node.op in LOOPS:
-            return log_products, products_of_steps(Node(node.op, inputs, node.attrs), costs)
+            return log_products, products_of_steps(Node(node.op, inputs, node.attrs), fewest)
         found = found_in(node.with_inputs(*inputs), lambda x: False, fewest)
         return None if found is None else (log_product, log_product(found, same_node))
 
-    inside = partial(log_products, costs=costs)
+    inside = partial(with_products, fewest=fewest)
     return transform(graph, visit, at={tensor.logsumexp, *LOOPS}, bodies=inside)
 
 
-def products_of_steps(node: Node, costs: TargetCosts) -> Node:
-    """A loop whose steps compute products with what is computed before it.
+def products_of_steps(node: Node, fewest: int) -> Node:
+    """The loop, with products in its steps by exponentials that are computed before it.
 
     What needs no carry is left alone: it is computed of all steps at once.
     """
-    loop, body, fewest = Loop.of(node), node.attrs["body"], costs.exponentials_of_choice
-    if fewest is None or tensor.logsumexp not in body.ops():
+    loop, body = Loop.of(node), node.attrs["body"]
+    if tensor.logsumexp not in body.ops():
         return node
     steps = Steps(loop, body)
     names = unused_names("fixed", loop)
@@ -269,7 +275,7 @@ def products_of_steps(node: Node, costs: TargetCosts) -> Node:
 
     def visit(x: Node, inputs: tuple[Node, ...]) -> tuple[Rule, Node] | None:
         if x.op in LOOPS:
-            return log_products, products_of_steps(Node(x.op, inputs, x.attrs), costs)
+            return log_products, products_of_steps(Node(x.op, inputs, x.attrs), fewest)
         found = None if x in early else found_in(x.with_inputs(*inputs), fixed, fewest)
         if found is None or early.issuperset(found.parts[0].nodes()):
             return None
@@ -277,7 +283,7 @@ def products_of_steps(node: Node, costs: TargetCosts) -> Node:
 
     roots = Graph((), loop.roots)
     at = {tensor.logsumexp, *LOOPS}
-    made = transform(roots, visit, at=at, bodies=partial(log_products, costs=costs)).outputs
+    made = transform(roots, visit, at=at, bodies=partial(with_products, fewest=fewest)).outputs
     given = dict(loop.captured)
     more = map(LoopOperand, moved.values(), substitute(moved, given))
     return loop._replace(captured=(*loop.captured, *more)).with_roots(made).build()

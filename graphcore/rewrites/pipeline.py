@@ -213,7 +213,7 @@ def shared_passes(costs: TargetCosts, whole: frozenset[Op] = frozenset()) -> Pas
         Pass("scattered added", add_scattered, given),
         Pass("axes aligned", align_axes, given),
         Pass(
-            "products as they lie",
+            "rows as they lie",
             only_with({tensor.matvec, tensor.scatter, tensor.scatter_prod}, lying),
             given,
         ),

@@ -61,7 +61,7 @@ class Part(NamedTuple):
         return [y for y in dict.fromkeys(parts) if Trait.FREE not in y.op.traits]
 
     def value(self, shape: Shape) -> Node:
-        """The sum, in a graph of which letters are the axes of a value of `shape`."""
+        """The sum; letters are the numbers of axes of a value of `shape`."""
         first, *rest = [spread(x.value(), x.letters, self.letters, shape) for x in self.terms]
         for x in rest:
             first = first + x

@@ -135,7 +135,7 @@ def test_a_matrix_whose_last_axis_is_of_the_batch_is_not_copied(native, last):
 
 
 def test_rows_are_read_and_added_to():
-    """A network over edges: what is read, and added to, for an edge lies side by side."""
+    """A network: the values of a node lie side by side where edges read or add to them."""
     x = gc.tensor("x", {"node": None, "feature": None})
     w = gc.tensor("w", {"feature": None, "hidden": None})
     start, end = (gc.tensor(name, {"edge": None}, dtype="int64") for name in ("start", "end"))
@@ -179,3 +179,12 @@ def test_sums_of_segments_along_any_axis(dims, native):
         np.add.at(expected, at, rows)
         order = [("to", *left).index(dim) for dim in y.dims]
         np.testing.assert_allclose(f(a, at), expected.transpose(order), rtol=1e-13)
+
+
+def test_updates_go_to_rows_where_nothing_else_is_transposed():
+    x, i = gc.tensor("x", {"edge": None, "f": None}), gc.tensor("i", {"edge": None}, dtype="int64")
+    y = gc.segment_sum(x, i, 3, dim="edge", name="to").transpose("f", "to")
+    f = gc.compile([x, i], y)
+    (made,) = [n for n in f.stages["optimized"].nodes() if n.op is tensor.scatter]
+    assert made.attrs["axes"] == (0,)
+    f(np.ones((4, 2)), np.array([0, 2, 2, 1]))

@@ -1,4 +1,4 @@
-"""Logarithms of sums of exponentials as products, with what does not change in a loop.
+"""Logarithms of sums of exponentials as products, by what no step of a loop changes.
 
 The steps are checked against SciPy, and programs against themselves compiled without the products.
 """
@@ -116,6 +116,10 @@ def test_steps(target: str, dtype: str) -> None:
         wanted = reference(*given[:3])
         same(f(*given)["last"], wanted, eps)
         agree(f, g, given)
+
+
+def test_no_choice_in_steps_where_an_accelerator_would_wait() -> None:
+    assert (logarithms(model(target="jax")), logarithms(model(target="native"))) == (0, 1)
 
 
 def test_direct_where_sums_are_small() -> None:

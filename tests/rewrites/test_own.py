@@ -178,7 +178,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         lambda: register(doubled(), after="expand"), "did you mean 'expanded'",
     ),
     "a pass after the last": (
-        lambda: register(doubled(), after="optimized"), "'optimized'(.|\n)*, products as they lie$",
+        lambda: register(doubled(), after="optimized"), "'optimized'(.|\n)*, rows as they lie$",
     ),
     "no pass": (lambda: register(double_sums, after="expanded"), "is not a Pass"),  # type: ignore[arg-type]
     "a name of ours": (

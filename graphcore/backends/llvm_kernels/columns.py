@@ -75,7 +75,7 @@ class Tiles:
         self.rows = {root: [w.new(root, row) for row in self.kept(root)] for root in roots}
 
     def kept(self, root: Node) -> list[TensorType]:
-        """The rows of what is kept between tiles: the totals, and what rounding has added."""
+        """The types of what is kept of a row between tiles: totals, and what rounding has added."""
         shape = root.type.shape
         fold = FOLDS[root.op](self.w.places, root, (ZERO,) * len(shape), TRUE).fold
         kinds = [x.kind for x in fold.start] * (2 if fold.rounds else 1)

@@ -34,7 +34,7 @@ def farthest(dtype: DType, largest: bool) -> Value:
 
 
 def float_alone(b: Builder, x: Value) -> list[Value]:
-    """A float as the extreme of itself, and its bits, of which the sign counts."""
+    """The totals of one float: itself, and its bits, which tell the sign of a zero."""
     x = in_lanes(b, x)
     return [x, bits_of(b, x)]
 

@@ -81,7 +81,7 @@ class Machine:
 
 
 class Around(NamedTuple):
-    """A loop around code, its step as failures are told, and how many steps were made before."""
+    """A loop around code, the number of its step in errors, and how many steps came before."""
 
     loop: Node
     step: Value
@@ -108,9 +108,10 @@ class Failures:
         self.around.pop()
 
     def is_first(self, b: Builder, level: int) -> Value:
-        """Whether this is the first time that code here reads what is known at an outer level.
+        """Whether all loops inside of a level are in their first steps.
 
-        True as well within a branch that the first step of a loop need not have taken.
+        If not, code here has read before what is known at that level. True as well within a branch
+        that the first step of a loop need not have taken.
         """
         inside, holds = [each.made for each in self.around if each.made.level > level], TRUE
         if any(b.floors[-1] > made.level for made in inside):
