@@ -1,8 +1,9 @@
 """Sums and extremes over leading axes, tile by tile, so that memory is read in its own order.
 
 Adding up one column after the other would read the whole matrix again for each few columns. Here
-some rows are added up for all columns, then the next rows, and so on; the result holds the totals
-in between. The bits are the same as if each column were added up by itself.
+a few rows are added up for a strip of columns, then the next rows, and so on; what is known of the
+columns in between lies in the fastest cache. The bits are the same as if each column were added up
+by itself.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain
+from typing import Generic, NamedTuple, TypeVar
 
 from graphcore.ir import Node, TensorType
 from graphcore.ir.sizes import count
@@ -19,7 +21,7 @@ from .addressing import BYTES, ZERO, Buffer, Index
 from .batches import in_ranges
 from .builder import TRUE, Value, integer
 from .conversions import DTYPES
-from .folds import Totals, Walk, blocks_of
+from .folds import Fold, Totals, Walk, blocks_of
 from .loop_axes import long_axes
 from .nests import folds, reduced
 from .places import At
@@ -33,8 +35,14 @@ COLUMNS = 256
 """How many columns threads get at least."""
 LARGEST = max(BYTES.values())
 """How many bytes a total takes at most."""
-IN_CACHE = 2**14
-"""How many values are read from the fastest cache in any order."""
+IN_CACHE = 2**16
+"""How many values lie in a fast cache, from which they are read in any order."""
+FEW = 2**14
+"""How many values of an operand outside of this cache are read at once."""
+STRIP = 1024
+"""How many columns are added up at once: what is kept of them is to stay in the fastest cache."""
+ROWS = 8
+"""How many rows are read at once: processors read ahead in about so many places of memory."""
 
 
 def in_tiles(w: Writer, roots: Sequence[Node], buffers: Homes, vectors: int) -> bool:
@@ -54,10 +62,24 @@ def in_tiles(w: Writer, roots: Sequence[Node], buffers: Homes, vectors: int) -> 
     return True
 
 
+T = TypeVar("T")
+
+
+class Kept(NamedTuple, Generic[T]):
+    """Where lies what is known of the columns of a strip between tiles."""
+
+    totals: Sequence[T]
+    added: Sequence[T]
+    """What rounding has added to the totals."""
+    parts: Sequence[T]
+    """The totals of the blocks that are not complete."""
+
+
 class Tiles:
     """Reductions of equal axes: `sizes` are those of the axes that vanish.
 
     The last of them that is cut into `blocks` is `cut`; those before it are walked place by place.
+    A tile is `few` rows of a block, if that has many.
     """
 
     def __init__(
@@ -71,15 +93,24 @@ class Tiles:
         self.w, self.roots, self.sizes = w, roots, sizes
         self.cut = max(n for n, most in enumerate(blocks) if most)
         self.most = blocks[self.cut]
+        self.few = self.most if self.most % ROWS else ROWS
         self.buffers = buffers
-        self.rows = {root: [w.new(root, row) for row in self.kept(root)] for root in roots}
+        folds = [self.fold(root) for root in roots]
+        self.exact = all(fold.is_exact for fold in folds)
+        self.in_parts = self.few < self.most and not self.exact
+        self.rows = {root: self.kept(root, fold) for root, fold in zip(roots, folds, strict=True)}
 
-    def kept(self, root: Node) -> list[TensorType]:
-        """The types of what is kept of a row between tiles: totals, and what rounding has added."""
-        shape = root.type.shape
-        fold = FOLDS[root.op](self.w.places, root, (ZERO,) * len(shape), TRUE).fold
-        kinds = [x.kind for x in fold.start] * (2 if fold.rounds else 1)
-        return [TensorType(DTYPES[kind], shape[-1:]) for kind in kinds]
+    def fold(self, root: Node) -> Fold:
+        """The fold of one of the columns."""
+        return FOLDS[root.op](self.w.places, root, (ZERO,) * root.type.ndim, TRUE).fold
+
+    def kept(self, root: Node, fold: Fold) -> Kept[Buffer]:
+        """New memory for what is kept of the columns of a strip."""
+        columns = root.type.shape[-1]
+        shape = (min(columns, STRIP) if isinstance(columns, int) else STRIP,)
+        types = [TensorType(DTYPES[x.kind], shape) for x in fold.start]
+        wanted = True, fold.rounds, self.in_parts
+        return Kept(*[[self.w.new(root, type) for type in types if one] for one in wanted])
 
     def written(self, vectors: int) -> None:
         """Write the loops: over the axes that stay but the last, those that vanish, the last."""
@@ -92,13 +123,18 @@ class Tiles:
             self.columns(at, integer(0), last, vectors)
             return ()
 
+        def own() -> None:
+            self.rows = {
+                root: Kept(*[[*map(w.own, buffers)] for buffers in kept])
+                for root, kept in self.rows.items()
+            }
+
         def rows() -> None:
-            for root, taken in self.rows.items():
-                kept = zip(taken, self.kept(root), strict=True)
-                self.rows[root] = [w.own(buffer, row) for buffer, row in kept]
+            own()
             staying(())
 
         def in_columns() -> Sequence[Value]:
+            own()
             some = lambda _, first, many: self.columns((), first, many, vectors)
             in_ranges(w, (), last, integer(COLUMNS), some)
             return ()
@@ -120,13 +156,14 @@ class Tiles:
         whole = b.op("and", b.add(many, integer(b.width - 1)), integer(-b.width))
         blocks = b.op("sdiv", b.add(n, b.sub(most, integer(1))), most)
         each = b.mul(b.mul(blocks, whole), integer(LARGEST))
-        number = {buffer: k for k, buffer in enumerate(chain(*self.rows.values()))}
+        totals = chain(*[kept.totals for kept in self.rows.values()])
+        number = {buffer: k for k, buffer in enumerate(totals)}
         memory = taken(b.mul(each, integer(len(number))))
 
-        def places(first: Value, wanted: Sequence[tuple[Node, At]], walk: Walk) -> list[Value]:
+        def places(first: Value, columns: Sequence[Index]) -> list[Value]:
             row, found = b.mul(b.op("sdiv", first, most), whole), list[Value]()
-            for buffer, at in self.of_totals(wanted, walk)[0]:
-                bytes = b.mul(b.add(row, at[-1].base), integer(BYTES[buffer.kind]))
+            for buffer, i in self.of_columns(columns).totals:
+                bytes = b.mul(b.add(row, i.base), integer(BYTES[buffer.kind]))
                 offset = b.add(bytes, b.mul(each, integer(number[buffer])))
                 text = f"getelementptr i8, {memory.typed}, {offset.typed}"
                 found.append(b.emit("ptr", 0, text, memory, offset))
@@ -134,10 +171,10 @@ class Tiles:
 
         def rows(first: Value) -> Sequence[Value]:
             def block(mask: Value, *columns: Index) -> Sequence[Value]:
-                wanted, _, walk = self.begun([(i,) for i in columns], mask)
+                *_, walk = self.begun([(i,) for i in columns], mask)
                 end = b.call("smin", b.add(first, most), n)
                 parts = walk.block(0, (), first, end, self.most)
-                for x, place in zip(parts, places(first, wanted, walk), strict=True):
+                for x, place in zip(parts, places(first, columns), strict=True):
                     b.do(f"store {x.typed}, {place.typed}, align 1", x, place)
                 return ()
 
@@ -149,7 +186,7 @@ class Tiles:
 
             def join(first: Value, *now: Value) -> Sequence[Value]:
                 parts = []
-                for x, place in zip(walk.starts, places(first, wanted, walk), strict=True):
+                for x, place in zip(walk.starts, places(first, columns), strict=True):
                     text = f"load {x.type}, {place.typed}, align 1"
                     parts.append(b.now(x.kind, text, x.wide, place))
                 return walk.exactly(now[: len(parts)], now[len(parts) :], parts)
@@ -171,15 +208,10 @@ class Tiles:
         begun = [FOLDS[root.op](p, root, at, mask) for root, at in wanted]
         return wanted, begun, Walk(p, [each.fold for each in begun], self.sizes)
 
-    def of_totals(
-        self, wanted: Sequence[tuple[Node, At]], walk: Walk
-    ) -> tuple[list[tuple[Buffer, At]], list[tuple[Buffer, At]]]:
-        """Where the totals of some columns are kept, and what rounding has added to them."""
-        totals, added = list[tuple[Buffer, At]](), list[tuple[Buffer, At]]()
-        for (root, at), fold in zip(wanted, walk.folds, strict=True):
-            rows, many = [(row, at[-1:]) for row in self.rows[root]], len(fold.start)
-            totals, added = [*totals, *rows[:many]], [*added, *rows[many:]]
-        return totals, added
+    def of_columns(self, columns: Sequence[Index]) -> Kept[tuple[Buffer, Index]]:
+        """Where it is kept what is known of some columns, each buffer with the index there."""
+        every = [(kept, i) for kept in self.rows.values() for i in columns]
+        return Kept(*[[(row, i) for kept, i in every for row in kept[k]] for k in range(3)])
 
     def give(
         self,
@@ -194,14 +226,30 @@ class Tiles:
                 self.w.places.store(buffer, at, mask, each.finish(total))
 
     def columns(self, at: At, begin: Value, many: Value, vectors: int) -> None:
-        """The loops for some columns: over the axes that vanish, then over the columns."""
+        """The loops for some columns, strip by strip."""
+        b = self.w.b
+        # Few values are taken as one tile, whose totals are in registers.
+        values = self.w.program.count(self.roots[0].inputs[0].type.shape)
+        few = b.op("icmp sle", b.mul(self.sizes[self.cut], many), integer(FEW))
+        one = b.op("or", few, b.op("icmp sle", values, integer(IN_CACHE)))
+
+        def strip(i: Value) -> Sequence[Value]:
+            size = b.call("smin", b.sub(many, i), integer(STRIP))
+            self.strip(at, b.add(begin, i), size, one, vectors)
+            return ()
+
+        self.w.places.looped(integer(0), many, STRIP, (), strip)
+
+    def strip(self, at: At, begin: Value, many: Value, one: Value, vectors: int) -> None:
+        """The loops for a strip of columns: over the axes that vanish, then over the columns.
+
+        `one` says whether all rows are one tile.
+        """
         p, b = self.w.places, self.w.b
         n = self.sizes[self.cut]
-        # Few values are taken as one tile: they are in the fastest cache, and totals in registers.
-        few = b.op("icmp sle", b.mul(n, many), integer(IN_CACHE))
-        parts = b.op("sdiv", b.add(n, integer(self.most - 1)), integer(self.most))
+        parts = b.op("sdiv", b.add(n, integer(self.few - 1)), integer(self.few))
         # An empty axis has one step, which begins and ends the totals of nothing.
-        tiles = b.select(few, integer(1), b.call("smax", parts, integer(1)))
+        tiles = b.select(one, integer(1), b.call("smax", parts, integer(1)))
 
         def vanishing(inner: At) -> Sequence[Value]:
             if len(inner) == self.cut:
@@ -210,8 +258,8 @@ class Tiles:
             return p.looped(integer(0), steps, 1, (), lambda i: vanishing((*inner, Index(i))))
 
         def rows(inner: At, i: Value) -> Sequence[Value]:
-            first = b.mul(i, integer(self.most))
-            end = b.select(few, n, b.call("smin", b.add(first, integer(self.most)), n))
+            first = b.mul(i, integer(self.few))
+            end = b.select(one, n, b.call("smin", b.add(first, integer(self.few)), n))
             begins, ends = b.op("icmp eq", first, integer(0)), b.op("icmp eq", end, n)
             for i, size in zip([x.base for x in inner], self.sizes, strict=False):
                 end = b.select(b.op("icmp sgt", size, integer(0)), end, integer(0))
@@ -220,7 +268,7 @@ class Tiles:
 
             def tile(mask: Value, *columns: Index) -> Sequence[Value]:
                 places = [(*at, p.plus(i, begin)) for i in columns]
-                self.tile(places, mask, inner, first, end, begins, ends)
+                self.tile(places, columns, mask, inner, first, end, begins, ends)
                 return ()
 
             side_by_side(p, many, vectors, tile)
@@ -231,6 +279,7 @@ class Tiles:
     def tile(
         self,
         places: Sequence[At],
+        columns: Sequence[Index],
         mask: Value,
         inner: At,
         first: Value,
@@ -238,32 +287,53 @@ class Tiles:
         begins: Value,
         ends: Value,
     ) -> None:
-        """Rows from `first` to `end`, added to the totals of some columns."""
-        p, b, most = self.w.places, self.w.b, self.most
+        """Rows from `first` to `end`, added to what is known of some columns of a strip."""
+        p, b = self.w.places, self.w.b
         wanted, begun, walk = self.begun(places, mask)
-        kept = [*chain(*self.of_totals(wanted, walk))]
+        kept = [*chain(*self.of_columns(columns))]
 
         def fresh() -> Sequence[Value]:
-            return [*walk.starts, *walk.nothing_added(walk.starts)]
+            parts = walk.starts if self.in_parts else ()
+            return [*walk.starts, *walk.nothing_added(walk.starts), *parts]
 
         def further() -> Sequence[Value]:
-            return [p.load(changed(self.w, row), at, mask) for row, at in kept]
+            return [p.load(changed(self.w, row), (i,), mask) for row, i in kept]
 
         def block(i: Value, *now: Value) -> Sequence[Value]:
-            stop = b.call("smin", b.add(i, integer(most)), end)
-            parts = walk.block(self.cut, inner, i, stop, most)
-            return walk.exactly(now[: len(parts)], now[len(parts) :], parts)
+            stop = b.call("smin", b.add(i, integer(self.most)), end)
+            return self.with_rows(walk, inner, i, stop, now)
 
         before = b.branch(begins, fresh, further)
-        found = p.looped(first, end, most, before, block, looks=b.signals.in_nests)
+        found = p.looped(first, end, self.most, before, block, looks=b.signals.in_nests)
 
         def finished() -> Sequence[Value]:
             self.give(wanted, begun, walk.of_each(found), mask)
             return ()
 
         def stays() -> Sequence[Value]:
-            for (row, at), x in zip(kept, found, strict=True):
-                p.store(row, at, mask, x)
+            for (row, i), x in zip(kept, found, strict=True):
+                p.store(row, (i,), mask, x)
             return ()
 
         b.branch(ends, finished, stays)
+
+    def with_rows(
+        self, walk: Walk, inner: At, first: Value, end: Value, now: Sequence[Value]
+    ) -> Sequence[Value]:
+        """What is known of some columns, with some rows of a block."""
+        b, block = self.w.b, partial(walk.block, self.cut, inner, first, end, self.most)
+        several = len(walk.starts)
+        totals, added = now[:several], now[several : several + len(walk.sums)]
+        if self.exact:
+            return block(totals)
+        if not self.in_parts:
+            return walk.exactly(totals, added, block())
+        part = block(now[several + len(walk.sums) :])
+        most = integer(self.most)
+        complete = b.op("icmp eq", b.op("srem", end, most), integer(0))
+        complete = b.op("or", complete, b.op("icmp eq", end, self.sizes[self.cut]))
+        return b.branch(
+            complete,
+            lambda: [*walk.exactly(totals, added, part), *walk.starts],
+            lambda: [*totals, *added, *part],
+        )

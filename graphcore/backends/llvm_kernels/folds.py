@@ -227,15 +227,24 @@ class Walk:
         return WRITTEN_OUT // max(prod([many for many in after if many <= WRITTEN_OUT]), 1)
 
     def block(
-        self, n: int, inner: tuple[Index, ...], first: Value, end: Value, most: int
+        self,
+        n: int,
+        inner: tuple[Index, ...],
+        first: Value,
+        end: Value,
+        most: int,
+        now: Sequence[Value] | None = None,
     ) -> Sequence[Value]:
-        """The totals of at most so many places of axis n, with all of the axes after it."""
-        b, one = self.b, partial(self.one, n, inner)
+        """The totals of at most so many places of axis n, with all of the axes after it.
+
+        They go on from `now`, if that is given.
+        """
+        b, one, now = self.b, partial(self.one, n, inner), self.starts if now is None else now
         if n == len(self.sizes) - 1 and not self.wide:
-            parts = self.run(first, end, self.starts, one, most)
+            parts = self.run(first, end, now, one, most)
         else:
             each = lambda i, *now: one(Index(i), TRUE, *now)
-            parts = b.loop(first, end, 1, self.starts, each, most)
+            parts = b.loop(first, end, 1, now, each, most)
         if b.signals.in_nests:
             b.spend(integer(most))
         return parts
