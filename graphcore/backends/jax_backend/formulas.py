@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import TypeAlias
 
 import jax.numpy as jnp
 import jax.scipy.special as jaxs
 import numpy as np
+from scipy.special import factorial, polygamma
 
 from . import complexes
 from .entries import Value
-from .floats import hypot, log1p
+from .floats import KEPT, hypot, log1p
 
 Rule: TypeAlias = Callable[..., Value]
 
@@ -179,11 +181,24 @@ def pseudo_huber_by_r(delta: Value, r: Value) -> Value:
     return jnp.where(jnp.abs(delta) > jnp.abs(r), over(delta, h) * r, delta * over(r, h))
 
 
-# ---- JAX's, but at 0
+# ---- JAX's, but at 0 and where it has lost its digits
+
+
+ROOT = Decimal("1.46163214496836234126265954232572132846819620400645")
+"""Where `digamma` is 0: https://oeis.org/A030169."""
+AT_ROOT = [polygamma(k, float(ROOT)) / factorial(k) for k in range(1, 21)]
+"""The coefficients of its Taylor series there."""
 
 
 def digamma(x: Value) -> Value:
-    return jnp.where(x == 0, -jnp.copysign(jnp.full_like(x, np.inf), x), jaxs.digamma(x))
+    """Near its root by the Taylor series: relative to a value near 0, JAX's has lost its digits."""
+    high = x.dtype.type(ROOT)
+    low = x.dtype.type(ROOT - Decimal(float(high)))
+    step, series = KEPT(x - high) - low, jnp.zeros_like(x)  # XLA would add up high and low
+    for coefficient in reversed(AT_ROOT):
+        series = series * step + x.dtype.type(coefficient)
+    found = jnp.where(jnp.abs(step) < 0.25, step * series, jaxs.digamma(x))
+    return jnp.where(x == 0, -jnp.copysign(jnp.full_like(x, np.inf), x), found)
 
 
 FUNCTIONS: dict[str, Rule] = {

@@ -50,9 +50,10 @@ def erfcx(x: Value) -> Value:
 
 
 def erfcinv(x: Value) -> Value:
-    """By the tail that `x` is nearer to."""
+    """By the tail that `x` is nearer to; of the least numbers by logarithms: a half may be 0."""
     size = jnp.where(x < 1, x, 2 - x)
-    far = -jaxs.ndtri(size / 2) / ROOT_2
+    least = size < 4 * np.finfo(x.dtype).tiny
+    far = jnp.where(least, ndtri_exp(jnp.log(size) - math.log(2)), jaxs.ndtri(size / 2)) / -ROOT_2
     far = jnp.where(x < 1, far, -far)
     return jnp.where(jnp.abs(1 - x) < 0.5, jaxs.erfinv(1 - x), far)
 
