@@ -146,6 +146,13 @@ class Memory:
 
     # ---- access
 
+    def prefetch(self, buffer: Buffer, place: Value, how: str) -> None:
+        """Have the line of the cache with a place brought near: to read it or to write into it."""
+        b, name = self.b, "@llvm.prefetch.p0"
+        b.declared[name] = f"declare void {name}(ptr, i32, i32, i32)"
+        pointer = self.moved(buffer, place, buffer.shape).pointer
+        b.do(f"call void {name}({pointer.typed}, {how}, i32 1)", pointer)
+
     def load(self, buffer: Buffer, index: Sequence[Index], mask: Value) -> Value:
         """The values of a buffer at places; zeros, or any value, where the mask does not hold."""
         offset = self.place(index[buffer.skipped :], buffer.shape)

@@ -355,7 +355,14 @@ def windows(p: Places, node: Node, index: At, mask: Value) -> Value:
 
 
 def gather(p: Places, node: Node, index: At, mask: Value) -> Value:
-    """All positions have been checked before, but another thread may change an input's."""
+    return p.at(node.inputs[0], gathered(p, node, index, mask), mask)
+
+
+def gathered(p: Places, node: Node, index: At, mask: Value) -> At:
+    """The index in the first operand of what a gather has at an index.
+
+    All positions have been checked before, but another thread may change an input's.
+    """
     x, *indices = node.inputs
     axes, rank = node.attrs["axes"], indices[0].type.ndim
     rest = iter(index[rank:])
@@ -363,7 +370,7 @@ def gather(p: Places, node: Node, index: At, mask: Value) -> Value:
     for axis, positions in zip(axes, indices, strict=True):
         i, wrong = counted(p, position(p, positions, index[:rank], mask), x.type.shape[axis])
         at[axis] = index_of(p.b.select(wrong, integer(0), i))
-    return p.at(x, tuple(at), mask)
+    return tuple(at)
 
 
 def position(p: Places, positions: Node, index: At, mask: Value) -> Value:

@@ -182,11 +182,8 @@ class ProductSums:
 
     def fetch(self, buffer: Buffer, place: Value, vectors: int, how: str) -> None:
         """Have so many vectors that begin with a place brought near."""
-        b, name = self.b, "@llvm.prefetch.p0"
-        b.declared[name] = f"declare void {name}(ptr, i32, i32, i32)"
         for n in range(vectors):
-            at = self.p.moved(buffer, b.add(place, integer(n * b.width)), buffer.shape)
-            b.do(f"call void {name}({at.pointer.typed}, {how}, i32 1)")
+            self.p.prefetch(buffer, self.b.add(place, integer(n * self.b.width)), how)
 
     def copy_columns(
         self, y: Buffer, beside: Value, many: Value, width: Value, into: Buffer, until: Value

@@ -18,14 +18,15 @@ from graphcore.ir.sizes import count
 from graphcore.ops import elementwise as e
 from graphcore.ops import tensor as t
 
-from .addressing import ZERO, Buffer, Index
-from .arithmetic import cast, kind_of, literal, rule_of
+from .addressing import BYTES, ZERO, Buffer, Index
+from .arena import LINE
+from .arithmetic import SCALAR, cast, kind_of, literal, rule_of
 from .batches import in_ranges
 from .builder import FALSE, TRUE, WIDTH, Value, integer
 from .conversions import DOUBLE, DTYPES
 from .flops import COSTS
 from .folds import across, error, if_finite
-from .places import At, Places, counted, position
+from .places import At, Places, counted, gathered, position
 from .results import changed, finished
 from .storing import reaches
 from .writer import Homes, Writer
@@ -42,6 +43,12 @@ SAMPLE = 512
 """How many positions are compared with the next one to see how most of them follow each other."""
 FEW_FLOATS = 48
 """How many floats are added without looking at what rounding adds."""
+AHEAD = 8
+"""For how many updates rows of memory are asked for before they are needed."""
+NEAR = 2**15
+"""How many values lie in a cache from where rows come quickly."""
+LINES = 16
+"""The most lines of the cache that are asked for at once; of longer rows the CPU asks for more."""
 SOME_COLUMNS = 256
 """How many places of each row that is updated threads get at least."""
 START = {t.scatter: 0, t.scatter_prod: 1}
@@ -129,6 +136,8 @@ class Updates:
             return p.run(first, b.add(first, many), (), row)
 
         def inner(index: At) -> Sequence[Value]:
+            if len(index) == self.rank > 0:
+                self.prefetch(index, first, many, own)
             if len(index) < n:
                 further = lambda i: inner((*index, i))
                 return p.each(self.w.size(self.shape[len(index)]), (), further)
@@ -136,6 +145,46 @@ class Updates:
             return b.branch(inside, lambda: along(index))
 
         inner(())
+
+    def prefetch(self, index: At, first: Value, many: Value, own: Range | None) -> None:
+        """Have the rows that a later update reads and changes brought near: they lie anywhere.
+
+        Where it is of another thread, the first row of all is asked for, which is there.
+        """
+        p, b = self.p, self.b
+        last = b.sub(self.w.size(self.shape[self.rank - 1]), integer(1))
+        later = Index(b.call("smin", b.add(p.spelled(index[-1]), integer(AHEAD)), last))
+        zeros = (ZERO,) * (len(self.shape) - self.rank - 1)
+        index = (*index[:-1], later, *zeros, Index(first))
+        at = self.place_of(index)
+        mine = self.is_inside(own, at)
+
+        def row(buffer: Buffer, place: Callable[[], At]) -> Sequence[Value]:
+            start = b.select(mine, p.place(place(), buffer.shape).base, integer(0))
+            values = LINE // BYTES[buffer.kind]
+            some = b.call("smin", many, integer(LINES * values))
+
+            def line(i: Value) -> Sequence[Value]:
+                p.prefetch(buffer, b.add(start, i), "i32 1, i32 3")
+                return ()
+
+            return p.looped(integer(0), some, values, (), line)
+
+        for buffer in (self.buffer, *self.added):
+            b.branch(self.is_far(self.node), partial(row, buffer, lambda: at))
+        for gather in self.gathers_of_rows():
+            x, place = gather.inputs[0], partial(gathered, p, gather, index, TRUE)
+            b.branch(self.is_far(x), partial(row, p.buffers[x], place))
+
+    def is_far(self, x: Node) -> Value:
+        """Whether a value has so many elements that it lies in no fast cache."""
+        return self.b.op("icmp sgt", self.w.program.count(x.type.shape), integer(NEAR))
+
+    def gathers_of_rows(self) -> list[Node]:
+        """The gathers whose rows are read where those of updates are computed, from memory."""
+        alike = lambda x: self.computed(y for y in x.inputs if x.op in SCALAR)
+        found = reached(self.computed([self.updates]), alike)
+        return [x for x in found if x.op is t.gather and x.inputs[0] in self.p.buffers]
 
     def is_inside(self, own: Range | None, at: At) -> Value:
         """Whether a place is in a range of the first axis that has positions."""

@@ -8,11 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import graphcore as gc
 from graphcore.backends import llvm_kernels
 from graphcore.backends.llvm_kernels import receiving
 from graphcore.backends.llvm_kernels.flops import COSTS
 from graphcore.backends.llvm_kernels.planning import best_plan
-from graphcore.backends.llvm_kernels.receiving import COMBINED, SAMPLE
+from graphcore.backends.llvm_kernels.receiving import COMBINED, NEAR, SAMPLE
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
@@ -128,3 +129,24 @@ def test_costly_updates_are_computed_by_lanes_before() -> None:
         graph = Graph((x, y, i, *constant.inputs[0].inputs), (node,))
         computed = best_plan(graph, set(graph.params)).computed
         assert {value for value in computed if value is update} == expected
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128", "int32"])
+@pytest.mark.parametrize("updates", [(0,), (1,), (5,), (3, 400)])
+def test_rows_of_a_large_tensor_are_asked_for_before(updates: tuple[int, ...], dtype: str) -> None:
+    """Those that later updates read and change; the last ones have none after them."""
+    rng, (rows, columns) = np.random.default_rng(5), (NEAR // 8, 9)
+    dims = ["a", "b"][-len(updates) :]
+    read, changed = (gc.tensor(name, dict.fromkeys(dims), dtype="int64") for name in "rc")
+    x = gc.tensor("x", {"row": None, "column": None}, dtype=dtype)
+    given = (rng.standard_normal((rows, columns)) * 50).astype(dtype)
+    places = [rng.integers(-rows, rows, updates) for _ in range(2)]
+    f = gc.compile(
+        [x, read, changed], x.at[{"row": changed}].add(2 * x[{"row": read}]), native=True
+    )
+    wanted = given.copy()
+    np.add.at(wanted, places[1], 2 * given[places[0]])
+    for threads in (1, 3):
+        with gc.threads(threads):
+            found = f(given, *places)
+        np.testing.assert_allclose(found, wanted, rtol=1e-13)
