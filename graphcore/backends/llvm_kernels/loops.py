@@ -13,6 +13,7 @@ from functools import partial
 from graphcore.ir import Graph, Node, Op, Size, TensorType, Trait
 from graphcore.ir.sizes import minimum, unknowns
 from graphcore.ops import control
+from graphcore.ops.control import Loop
 from graphcore.ops.leaf import values
 from graphcore.ops.schedule import kernel
 from graphcore.schedule.order import order_of_body, updates
@@ -26,6 +27,7 @@ from .kernel_calls import call
 from .nests import reads_what_it_overwrites
 from .passes.parts import writes_much
 from .places import is_register
+from .pointwise_loops import PointwiseLoop, is_pointwise
 from .writer import Homes, Order, Shared, Writer
 
 
@@ -124,6 +126,18 @@ def body_of(program: Shared, length: Size) -> Iterator[None]:
         program.times_run = around * minimum(length, 1)
     yield
     program.times_run = around
+
+
+def loop(write: Callable[[Writer, Node], None]) -> Callable[[Writer, Node], None]:
+    """How a loop is written; where its steps are measured each is, and none is part of a nest."""
+
+    def rule(w: Writer, node: Node) -> None:
+        if w.program.meters is None and is_pointwise(Loop.of(node)):
+            PointwiseLoop(w, node, work_of_step(w, node.attrs["body"])).written()
+        else:
+            write(w, node)
+
+    return rule
 
 
 def scan(w: Writer, node: Node) -> None:
@@ -326,8 +340,8 @@ def after(
 
 
 CONTROL: dict[Op, Callable[[Writer, Node], None]] = {
-    control.scan: scan,
-    control.while_loop: while_loop,
+    control.scan: loop(scan),
+    control.while_loop: loop(while_loop),
     control.switch: switch,
     control.call: block,
     control.custom: block,

@@ -19,6 +19,7 @@ from graphcore.ir.size_text import text
 from graphcore.ir.types import show_dtype
 from graphcore.ops import control, leaf, linalg
 from graphcore.ops import tensor as t
+from graphcore.ops.control import LOOPS, Loop
 from graphcore.schedule.regions import without_kernels
 
 from .chains import ROWS
@@ -29,6 +30,7 @@ from .nests import Check, Nest, Shares, Step, values_of, walked
 from .phrases import phrase
 from .places import counts_through
 from .planning import best_plan
+from .pointwise_loops import is_pointwise
 from .products import is_own_product
 from .routines import routines
 from .rows import Chain, Pair, Rows
@@ -39,6 +41,7 @@ COLUMN = 64
 """Where the user's lines stand, if the text before is not longer."""
 INDENT = "    "
 SHARED = "shared by threads where long", "shared by threads"
+IN_REGISTERS = "all steps of an element in registers"
 """What the line of a step says that threads share in some calls, or in all."""
 MOST_LINES = 3
 """The most lines of the user that are named at the end of a line."""
@@ -176,7 +179,7 @@ class Body:
         for step in best_plan(graph, self.known.keys(), order).steps:
             before = len(self.text.lines)
             self.step(step, order)
-            self.say_what_is_shared(step, before)
+            self.say_how(step, before)
 
     # ---- steps
 
@@ -198,11 +201,14 @@ class Body:
         else:
             self.alone(step, order is not None and step in order.updates)
 
-    def say_what_is_shared(self, step: Step, begin: int) -> None:
-        """Let the lines of a step, which begin at one, say whether threads share its loops."""
+    def say_how(self, step: Step, begin: int) -> None:
+        """Let the lines of a step, which begin at one, say how its loops are computed."""
         shares, lines = self.text.shares, self.text.lines
         always = [shares[x] for x in values_of(step) if x in shares]
-        if always:
+        how = [SHARED[all(always)]] if always else []
+        if isinstance(step, Node) and step.op in LOOPS and is_pointwise(Loop.of(step)):
+            how = [IN_REGISTERS, *how]
+        if how:
             alone = step.node if isinstance(step, Check) else step
             for at, line in enumerate(lines[begin:], begin):
                 if isinstance(alone, Node):  # lines before it may have loops of their own
@@ -210,7 +216,7 @@ class Body:
                 else:
                     says = line.is_result or not line.nodes
                 if says and line.indent == self.indent:
-                    lines[at] = line._replace(said=SHARED[all(always)])
+                    lines[at] = line._replace(said="; ".join(how))
 
     def check(self, node: Node) -> None:
         """The positions of a gather are checked."""

@@ -98,8 +98,12 @@ def written_out_in_front(sizes: Shape, most: int) -> list[int]:
 def side_by_side(
     p: Places, size: Value, vectors: int, body: Callable[..., Sequence[Value]]
 ) -> None:
-    """body(mask, *indices) for whole groups of so many vectors of an axis, then for each left."""
+    """body(mask, *indices) for whole groups of so many vectors of an axis, then for each left.
+
+    The number of vectors is a power of two.
+    """
     b, step = p.b, vectors * p.b.width
+    assert step & (step - 1) == 0
     whole = integer(0)
 
     def group(i: Value) -> Sequence[Value]:
