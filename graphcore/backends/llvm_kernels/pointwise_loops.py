@@ -24,8 +24,8 @@ from graphcore.ops.leaf import values
 from .addressing import BYTES, Buffer, Index
 from .arena import LINE
 from .arithmetic import SCALAR, kind_of
-from .builder import Value, integer
-from .places import Body, Places, is_register
+from .builder import WIDTH, Value, integer
+from .places import At, Body, Places, is_register
 from .results import changed
 from .walks import side_by_side
 from .writer import Writer
@@ -41,23 +41,50 @@ OPS = 32
 
 
 def is_pointwise(loop: Loop) -> bool:
-    """Whether steps compute elements of arrays of one shape from the same elements alone."""
-    arrays = [x for x in loop.params.all if x.type.shape]
+    """Whether steps compute elements of arrays of one shape from the same elements alone.
+
+    They may read captured arrays of fewer axes; lanes then stand along the last, a long one.
+    """
+    shapes = {x.type.shape for x in loop.params.carries} - {()}
+    if len(shapes) != 1 or loop.results:
+        return False
+    (shape,) = shapes
+    last = shape[-1] if spread(loop) else None
+    nodes, same = toposort(loop.roots), the_same_in_all_steps(loop)
     return (
-        any(x.type.shape for x in loop.params.carries)
-        and not (loop.results or any(is_register(x.type) for x in arrays))
-        and len({x.type.shape for x in arrays}) == 1
-        and all(control.is_counter(x) for x in loop.operands.sequences)
-        and all(is_simple(x) for x in toposort([*loop.roots, *loop.params.all]))
+        not any(x.type.shape and is_register(x.type) for x in loop.params.carries)
+        and not (isinstance(last, int) and last < WIDTH)
+        and not any(x.type.shape for x in loop.params.sequences)
+        and all(is_simple(x) for x in nodes)
+        and all(x in same or x.type.shape in ((), shape) for x in nodes)
+        and all(x.inputs[0] in same or not x.inputs[0].type.shape for x in expands(nodes))
     )
 
 
 def is_simple(node: Node) -> bool:
-    """Whether an element is computed from the same elements of other values, or numbers, alone."""
+    """Whether an op computes each element from one of each operand, and refuses no value."""
     if not node.inputs:
         return node.op in (leaf.input_, leaf.full)
-    is_number = node.op is t.expand and not node.inputs[0].type.shape
-    return is_number or (node.op in SCALAR and not may_raise(node))
+    return node.op is t.expand or (node.op in SCALAR and not may_raise(node))
+
+
+def the_same_in_all_steps(loop: Loop) -> set[Node]:
+    """The nodes of a body that are computed from captured values alone."""
+    found = set(loop.params.captured)
+    for x in toposort(loop.roots):
+        if x.op is leaf.full or (x.inputs and found.issuperset(x.inputs)):
+            found.add(x)
+    return found
+
+
+def expands(nodes: Sequence[Node]) -> list[Node]:
+    """Those of some nodes that are the same along some axes."""
+    return [x for x in nodes if x.op is t.expand]
+
+
+def spread(loop: Loop) -> bool:
+    """Whether steps read captured arrays of fewer axes than the carries have."""
+    return any(x.inputs[0].type.shape for x in expands(toposort(loop.roots)))
 
 
 class PointwiseLoop:
@@ -68,6 +95,9 @@ class PointwiseLoop:
         self.loop = loop = Loop.of(node)
         self.numbers = [x for x in loop.carries if not x.param.type.shape]
         self.arrays = [x for x in loop.carries if x.param.type.shape]
+        self.shape = self.arrays[0].param.type.shape
+        sequences = loop.operands.sequences
+        self.sequences = [None if control.is_counter(x) else w.lying(x) for x in sequences]
         self.captured = [w.given(x) for x in loop.operands.captured]
         self.ops = len(toposort(loop.roots))
 
@@ -77,21 +107,27 @@ class PointwiseLoop:
         of = dict(zip(self.loop.params.carries, values(self.node), strict=False))
         results = [of[x.param] for x in self.arrays]
         starts = [w.number(x.start) for x in self.numbers]
-        many, *last = self.steps(starts)
+        many, *ends = self.steps(starts)
         buffers = [w.home(y) for y in results]
 
-        def elements(mask: Value, *indices: Index) -> Sequence[Value]:
-            self.of_elements(indices, mask, many, starts, buffers)
+        flat = [w.program.count(self.shape)]
+        *lead, last = map(w.size, self.shape) if spread(self.loop) else flat
+
+        def elements(at: At) -> Sequence[Value]:
+            if len(at) < len(lead):
+                return w.places.each(lead[len(at)], (), lambda i: elements((*at, i)), 0)
+
+            def some(mask: Value, *indices: Index) -> Sequence[Value]:
+                self.of_elements([(*at, i) for i in indices], mask, many, starts, buffers)
+                return ()
+
+            side_by_side(w.places, last, self.vectors(), some)
             return ()
 
-        def write() -> None:
-            size = w.program.count(self.arrays[0].param.type.shape)
-            side_by_side(w.places, size, self.vectors(), elements)
-
         with w.vectorised(*[y for x in self.arrays for y in (x.param, x.update)]):
-            w.sharing.over(lambda: b.mul(many, self.work), write)
+            w.sharing.over(lambda: b.mul(many, self.work), lambda: elements(()))
         w.know(results, [changed(w, buffer) for buffer in buffers])
-        w.know([of[x.param] for x in self.numbers], last)
+        w.know([of[x.param] for x in self.numbers], ends)
 
     def steps(self, starts: Sequence[Value]) -> Sequence[Value]:
         """How many steps there are, and the last numbers."""
@@ -122,9 +158,14 @@ class PointwiseLoop:
             length = self.w.size(self.loop.settings["length"])
             i = self.b.sub(self.b.sub(length, integer(1)), i)
         inner.know(params.captured, self.captured)
-        inner.know(params.sequences, [i] * len(params.sequences))
+        for param, x in zip(params.sequences, self.sequences, strict=True):
+            inner.know([param], [i if x is None else self.number(x, i)])
         inner.know([x.param for x in self.numbers], numbers)
         return inner.places
+
+    def number(self, x: Buffer, i: Value) -> Value:
+        """An element of a sequence of numbers."""
+        return self.w.load(x._replace(shape=(), pointer=self.w.places.moved(x, i, ()).pointer))
 
     def repeated(self, many: Value, carried: Sequence[Value], step: Body) -> Sequence[Value]:
         """step(i, *carried) so many times; after some steps a look for signals may be due."""
@@ -146,32 +187,33 @@ class PointwiseLoop:
 
     def of_elements(
         self,
-        indices: Sequence[Index],
+        places: Sequence[At],
         mask: Value,
         many: Value,
         numbers: Sequence[Value],
         buffers: Sequence[Buffer],
     ) -> None:
         """All steps of some vectors of elements."""
-        p, every = self.w.places, [*product(indices, self.arrays)]
-        in_order = toposort([x.update for x in self.arrays])
-        starts = [self.as_wide(p.at(x.start, (i,), mask), i) for i, x in every]
+        p, every = self.w.places, [*product(places, self.arrays)]
+        updates = toposort([x.update for x in self.arrays])
+        in_order = [y for y in updates if y.inputs and y.type.shape == self.shape]
+        starts = [self.as_wide(p.at(x.start, at, mask), at) for at, x in every]
 
         def step(i: Value, *now: Value) -> Sequence[Value]:
             before, arrays = now[: len(numbers)], now[len(numbers) :]
             inside = self.inside(i, before)
             for (at, x), value in zip(every, arrays, strict=True):
-                inside.remember(x.param, (at,), mask, value)
+                inside.remember(x.param, at, mask, value)
             for y in in_order:  # so that no value asks for long chains of others
-                for at in indices if y.type.shape else ():
-                    inside.at(y, (at,), mask)
-            new = [self.as_wide(inside.at(x.update, (at,), mask), at) for at, x in every]
+                for at in places:
+                    inside.at(y, at, mask)
+            new = [self.as_wide(inside.at(x.update, at, mask), at) for at, x in every]
             return [*[inside.at(x.update, ()) for x in self.numbers], *new]
 
         last = self.repeated(many, [*numbers, *starts], step)[len(numbers) :]
-        for (i, buffer), x in zip(product(indices, buffers), last, strict=True):
-            p.store(buffer, (i,), mask, x)
+        for (at, buffer), x in zip(product(places, buffers), last, strict=True):
+            p.store(buffer, at, mask, x)
 
-    def as_wide(self, x: Value, index: Index) -> Value:
+    def as_wide(self, x: Value, at: At) -> Value:
         """A value in as many lanes as an index has."""
-        return self.b.widen(x) if index.is_wide else x
+        return self.b.widen(x) if at[-1].is_wide else x

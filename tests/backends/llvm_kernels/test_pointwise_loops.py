@@ -14,6 +14,7 @@ from .native import needs_machine_code
 
 pytestmark = needs_machine_code
 
+WORDS = "all steps of an element in registers"
 SIZES = (0, 3), (1, 1), (2, 5), (7, 9), (5, 25), (40, 33)
 STEPS = 0, 1, 2, 9, CHUNK, CHUNK + 7
 
@@ -78,6 +79,23 @@ def test_steps_that_read_their_number(reverse: bool) -> None:
     agree([x], [last], *[(np.random.default_rng(n).random(n),) for n in (0, 1, 30, 1000)])
 
 
+def test_captured_arrays_of_fewer_axes() -> None:
+    x, r = gc.tensor("x", {"a": None, "b": None}), gc.tensor("r", {"a": None})
+    q, few = gc.tensor("q", {"b": None}), gc.tensor("few", {"a": None, "b": 3})
+    rng = np.random.default_rng(4)
+    calls = [
+        [rng.random((a, b)), rng.random(a) + 1, rng.random(b), rng.random((a, 3))]
+        for a, b in ((1, 1), (3, 40), (70, 9), (0, 5), (5, 0))
+    ]
+    loops = [
+        gc.fori_loop(0, 20, lambda k, z: r * z * (1 - z) + q * 1e-3 - k * 1e-4, x),
+        gc.fori_loop(0, 20, lambda _, z: (r + 1) * z * (1 - z), few),  # a short axis has no lanes
+    ]
+    agree([x, r, q, few], loops, *calls)
+    said = [WORDS in gc.compile([x, r, q, few], y, target="native").source for y in loops]
+    assert said == [True, False]
+
+
 def test_long_steps() -> None:
     """No value asks for a chain of a thousand others."""
     x = gc.tensor("x", {"a": None})
@@ -92,7 +110,6 @@ def test_long_steps() -> None:
 
 def test_which_loops_are_computed_so() -> None:
     x, y = gc.tensor("x", {"a": None}), gc.tensor("y", {"a": None})
-    words = "all steps of an element in registers"
     for step, said in (
         (lambda _, z: z * y + 1, True),
         (lambda _, z: z * y.sum() + 1, True),  # computed before the loop
@@ -101,7 +118,7 @@ def test_which_loops_are_computed_so() -> None:
         (lambda k, z: z + y[{"a": k}], False),
     ):
         f = gc.compile([x, y], gc.fori_loop(0, 4, step, x), target="native")
-        assert (words in f.source) is said
+        assert (WORDS in f.source) is said
         given = np.random.default_rng(1).random((2, 37))
         plain = gc.compile([x, y], gc.fori_loop(0, 4, step, x), target="numpy")
         np.testing.assert_allclose(f(*given), plain(*given), rtol=1e-12)
