@@ -129,10 +129,10 @@ def body_of(program: Shared, length: Size) -> Iterator[None]:
 
 
 def loop(write: Callable[[Writer, Node], None]) -> Callable[[Writer, Node], None]:
-    """How a loop is written; where its steps are measured each is, and none is part of a nest."""
+    """How a loop is written: element by element where steps mix none, else step by step."""
 
     def rule(w: Writer, node: Node) -> None:
-        if w.program.meters is None and is_pointwise(Loop.of(node)):
+        if is_pointwise(Loop.of(node)):
             PointwiseLoop(w, node, work_of_step(w, node.attrs["body"])).written()
         else:
             write(w, node)

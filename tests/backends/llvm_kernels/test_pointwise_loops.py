@@ -122,3 +122,13 @@ def test_which_loops_are_computed_so() -> None:
         given = np.random.default_rng(1).random((2, 37))
         plain = gc.compile([x, y], gc.fori_loop(0, 4, step, x), target="numpy")
         np.testing.assert_allclose(f(*given), plain(*given), rtol=1e-12)
+
+
+def test_a_profile_measures_what_is_run() -> None:
+    """Such a loop is one step, not the steps of its body."""
+    x = gc.tensor("x", {"a": None})
+    f = gc.compile([x], gc.fori_loop(0, 50, lambda _, y: gc.sin(y) + 1, x), target="native")
+    steps = f.profile(np.linspace(0, 1, 1000)).steps
+    (loop,) = [step for step in steps if "scan(" in step.says]
+    assert loop.calls == 1
+    assert not any("sin" in step.says for step in steps)
