@@ -32,7 +32,14 @@ from .engine import Rules, RuleSet, own_refusal, simplify
 from .expand import expand_derivatives, mark_sources
 from .log_products import log_products
 from .logarithms import logarithms
-from .loops import hoist, merge_loops, prune_loops, save_for_pullbacks, tidy_bodies
+from .loops import (
+    hoist,
+    merge_loops,
+    prune_loops,
+    record_parts,
+    save_for_pullbacks,
+    tidy_bodies,
+)
 from .lower import lower_names
 from .matrix_functions import functions_of_matrices
 from .orders import join_contractions
@@ -206,6 +213,7 @@ def shared_passes(costs: TargetCosts, whole: frozenset[Op] = frozenset()) -> Pas
         products,
         # Matrix products make views of captured values, which are moved out of loops again.
         moved_out,
+        Pass("parts recorded", only_with(LOOPS, record_parts), EXPANDED),
         loops_pruned,
         products,
         Pass("factors shared", by_costs(share_factors, costs), given),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .blocks import loops_in_blocks as loops_in_blocks
 from .hoist import hoist as hoist
+from .parts import record_parts as record_parts
 from .sharing import merge_loops as merge_loops
 from .sharing import prune_loops as prune_loops
 from .sharing import save_for_pullbacks as save_for_pullbacks
