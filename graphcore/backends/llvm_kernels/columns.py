@@ -14,7 +14,7 @@ from itertools import chain
 from typing import Generic, NamedTuple, TypeVar
 
 from graphcore.ir import Node, TensorType
-from graphcore.ir.sizes import count
+from graphcore.ir.sizes import count, minimum
 from graphcore.ops import tensor as t
 
 from .addressing import BYTES, ZERO, Buffer, Index
@@ -106,8 +106,7 @@ class Tiles:
 
     def kept(self, root: Node, fold: Fold) -> Kept[Buffer]:
         """New memory for what is kept of the columns of a strip."""
-        columns = root.type.shape[-1]
-        shape = (min(columns, STRIP) if isinstance(columns, int) else STRIP,)
+        shape = (minimum(root.type.shape[-1], STRIP),)
         types = [TensorType(DTYPES[x.kind], shape) for x in fold.start]
         wanted = True, fold.rounds, self.in_parts
         return Kept(*[[self.w.new(root, type) for type in types if one] for one in wanted])
