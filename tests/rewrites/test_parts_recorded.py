@@ -47,11 +47,28 @@ def test_a_derivative_reads_an_element_of_a_state(target: str) -> None:
 def test_what_is_read_as_a_whole_too_is_recorded_as_a_whole() -> None:
     states = gc.scan(lambda state, y: (gc.sin(state) * y, state), X, Y, dim="t")[1]
     size = X.sizes["n"]
-    some = [states[{"n": 0}].sum(), states[{"n": slice(1, None)}].sum("t")]
-    assert len(recorded(gc.compile([X, Y], some[:1]))) == 1
-    for results in (some, [*some, states], [some[0], states[{"n": slice(0, size)}].sum()]):
+    first, rest = states[{"n": 0}].sum(), states[{"n": slice(1, None)}].sum("t")
+    whole = states[{"n": slice(0, size)}].sum()
+    for results, parts in (
+        ([first], True),
+        ([first, rest, states], False),
+        ([first, whole], False),
+    ):
         f = gc.compile([X, Y], results)
+        assert all(shape in ((), (1,)) for shape in recorded(f)) is parts
         agree(f, results)
+
+
+def test_slices_of_steps_are_no_parts_of_each() -> None:
+    """The steps in reverse, and every other step."""
+    states = gc.scan(lambda state, y: (gc.sin(state) * y, state), X, Y, dim="t")[1]
+    for steps in (slice(None, None, -1), slice(None, None, 2), slice(1, None)):
+        results = [states[{"t": steps, "n": 0}], states[{"t": steps, "n": slice(0, 1)}]]
+        f, whole = gc.compile([X, Y], results), gc.compile([X, Y], states)
+        given = np.linspace(0.5, 1, 3), np.linspace(1, 2, 5)
+        wanted = whole(*given)[steps]
+        for found, part in zip(f(*given), (wanted[:, 0], wanted[:, :1]), strict=True):
+            np.testing.assert_array_equal(found, part)
 
 
 def test_a_part_of_what_a_loop_of_unknown_length_records() -> None:

@@ -2,9 +2,9 @@
 
     (y,) = scan(... return a); b = y[:, part]  ->  (b,) = scan(... return a[part])
 
-A derivative may read but an element of a state that a loop carries, one season of all. What reads
-values that steps recorded is computed of all steps at once, after the loop, and the part with it:
-here it goes back.
+A derivative may read only one element of a state that a loop carries, as one season of twelve.
+What needs no carry is computed of all steps at once, after the loop, so that steps record what it
+reads, and the slice is taken then: here it goes back into the loop.
 """
 
 from __future__ import annotations
@@ -49,9 +49,14 @@ def is_recorded(node: Node) -> bool:
 
 def are_parts(y: Node, readers: Sequence[Node]) -> bool:
     """Whether all that reads a result takes a part of every step, and these are not larger."""
-    steps = y.type.shape[0]
-    own = all(x.op is tensor.slice_ and x.attrs["sizes"][0] == steps for x in readers)
+    own = all(x.op is tensor.slice_ and has_all_steps(x) for x in readers)
     return own and (len(readers) == 1 or no_more(count_of(readers), y.type.count))
+
+
+def has_all_steps(x: Node) -> bool:
+    """Whether a slice has a part of each step, in their order."""
+    first, size, distance = [x.attrs[name][0] for name in ("starts", "sizes", "steps")]
+    return bool(first == 0 and distance == 1 and size == x.inputs[0].type.shape[0])
 
 
 def with_parts(graph: Graph, parts: dict[Node, list[Node]]) -> Graph:
