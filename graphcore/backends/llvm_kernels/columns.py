@@ -1,9 +1,8 @@
 """Sums and extremes over leading axes, tile by tile, so that memory is read in its own order.
 
 Adding up one column after the other would read the whole matrix again for each few columns. Here
-a few rows are added up for a strip of columns, then the next rows, and so on; what is known of the
-columns in between lies in the fastest cache. The bits are the same as if each column were added up
-by itself.
+a few rows are added up for a strip of columns, then the next rows, and so on; the running totals of
+the strip lie in the fastest cache. The bits are the same as if each column were added up by itself.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ IN_CACHE = 2**16
 FEW = 2**14
 """How many values of an operand outside of this cache are read at once."""
 STRIP = 1024
-"""How many columns are added up at once: what is kept of them is to stay in the fastest cache."""
+"""How many columns are added up at once: their running totals are to stay in the fastest cache."""
 ROWS = 8
 """How many rows are read at once: processors read ahead in about so many places of memory."""
 
@@ -66,20 +65,20 @@ T = TypeVar("T")
 
 
 class Kept(NamedTuple, Generic[T]):
-    """Where lies what is known of the columns of a strip between tiles."""
+    """The running totals of the columns of a strip, or the memory they are in between tiles."""
 
     totals: Sequence[T]
     added: Sequence[T]
     """What rounding has added to the totals."""
     parts: Sequence[T]
-    """The totals of the blocks that are not complete."""
+    """The totals of blocks of rows that are not complete."""
 
 
 class Tiles:
     """Reductions of equal axes: `sizes` are those of the axes that vanish.
 
     The last of them that is cut into `blocks` is `cut`; those before it are walked place by place.
-    A tile is `few` rows of a block, if that has many.
+    A tile is `height` rows of a block, or all of a block of few.
     """
 
     def __init__(
@@ -93,19 +92,21 @@ class Tiles:
         self.w, self.roots, self.sizes = w, roots, sizes
         self.cut = max(n for n, most in enumerate(blocks) if most)
         self.most = blocks[self.cut]
-        self.few = self.most if self.most % ROWS else ROWS
+        self.height = self.most if self.most % ROWS else ROWS
         self.buffers = buffers
         folds = [self.fold(root) for root in roots]
         self.exact = all(fold.is_exact for fold in folds)
-        self.in_parts = self.few < self.most and not self.exact
-        self.rows = {root: self.kept(root, fold) for root, fold in zip(roots, folds, strict=True)}
+        self.in_parts = self.height < self.most and not self.exact
+        self.memory = {
+            root: self.memory_of(root, fold) for root, fold in zip(roots, folds, strict=True)
+        }
 
     def fold(self, root: Node) -> Fold:
         """The fold of one of the columns."""
         return FOLDS[root.op](self.w.places, root, (ZERO,) * root.type.ndim, TRUE).fold
 
-    def kept(self, root: Node, fold: Fold) -> Kept[Buffer]:
-        """New memory for what is kept of the columns of a strip."""
+    def memory_of(self, root: Node, fold: Fold) -> Kept[Buffer]:
+        """New memory for the running totals of a strip."""
         shape = (minimum(root.type.shape[-1], STRIP),)
         types = [TensorType(DTYPES[x.kind], shape) for x in fold.start]
         wanted = True, fold.rounds, self.in_parts
@@ -123,9 +124,9 @@ class Tiles:
             return ()
 
         def own() -> None:
-            self.rows = {
+            self.memory = {
                 root: Kept(*[[*map(w.own, buffers)] for buffers in kept])
-                for root, kept in self.rows.items()
+                for root, kept in self.memory.items()
             }
 
         def rows() -> None:
@@ -155,7 +156,7 @@ class Tiles:
         whole = b.op("and", b.add(many, integer(b.width - 1)), integer(-b.width))
         blocks = b.op("sdiv", b.add(n, b.sub(most, integer(1))), most)
         each = b.mul(b.mul(blocks, whole), integer(LARGEST))
-        totals = chain(*[kept.totals for kept in self.rows.values()])
+        totals = chain(*[kept.totals for kept in self.memory.values()])
         number = {buffer: k for k, buffer in enumerate(totals)}
         memory = taken(b.mul(each, integer(len(number))))
 
@@ -208,8 +209,8 @@ class Tiles:
         return wanted, begun, Walk(p, [each.fold for each in begun], self.sizes)
 
     def of_columns(self, columns: Sequence[Index]) -> Kept[tuple[Buffer, Index]]:
-        """Where it is kept what is known of some columns, each buffer with the index there."""
-        every = [(kept, i) for kept in self.rows.values() for i in columns]
+        """The memory of the running totals of some columns: each buffer with an index."""
+        every = [(kept, i) for kept in self.memory.values() for i in columns]
         return Kept(*[[(row, i) for kept, i in every for row in kept[k]] for k in range(3)])
 
     def give(
@@ -246,7 +247,7 @@ class Tiles:
         """
         p, b = self.w.places, self.w.b
         n = self.sizes[self.cut]
-        parts = b.op("sdiv", b.add(n, integer(self.few - 1)), integer(self.few))
+        parts = b.op("sdiv", b.add(n, integer(self.height - 1)), integer(self.height))
         # An empty axis has one step, which begins and ends the totals of nothing.
         tiles = b.select(one, integer(1), b.call("smax", parts, integer(1)))
 
@@ -257,8 +258,8 @@ class Tiles:
             return p.looped(integer(0), steps, 1, (), lambda i: vanishing((*inner, Index(i))))
 
         def rows(inner: At, i: Value) -> Sequence[Value]:
-            first = b.mul(i, integer(self.few))
-            end = b.select(one, n, b.call("smin", b.add(first, integer(self.few)), n))
+            first = b.mul(i, integer(self.height))
+            end = b.select(one, n, b.call("smin", b.add(first, integer(self.height)), n))
             begins, ends = b.op("icmp eq", first, integer(0)), b.op("icmp eq", end, n)
             for i, size in zip([x.base for x in inner], self.sizes, strict=False):
                 end = b.select(b.op("icmp sgt", size, integer(0)), end, integer(0))
@@ -286,7 +287,7 @@ class Tiles:
         begins: Value,
         ends: Value,
     ) -> None:
-        """Rows from `first` to `end`, added to what is known of some columns of a strip."""
+        """Rows from `first` to `end`, added to the running totals of some columns of a strip."""
         p, b = self.w.places, self.w.b
         wanted, begun, walk = self.begun(places, mask)
         kept = [*chain(*self.of_columns(columns))]
@@ -319,7 +320,7 @@ class Tiles:
     def with_rows(
         self, walk: Walk, inner: At, first: Value, end: Value, now: Sequence[Value]
     ) -> Sequence[Value]:
-        """What is known of some columns, with some rows of a block."""
+        """The running totals of some columns, with some rows of a block."""
         b, block = self.w.b, partial(walk.block, self.cut, inner, first, end, self.most)
         several = len(walk.starts)
         totals, added = now[:several], now[several : several + len(walk.sums)]

@@ -44,9 +44,7 @@ SAMPLE = 512
 FEW_FLOATS = 48
 """How many floats are added without looking at what rounding adds."""
 AHEAD = 8
-"""For how many updates rows of memory are asked for before they are needed."""
-NEAR = 2**15
-"""How many values lie in a cache from where rows come quickly."""
+"""So many updates before their turn rows of memory are asked for."""
 LINES = 16
 """The most lines of the cache that are asked for at once; of longer rows the CPU asks for more."""
 SOME_COLUMNS = 256
@@ -177,8 +175,9 @@ class Updates:
             b.branch(self.is_far(x), partial(row, p.buffers[x], place))
 
     def is_far(self, x: Node) -> Value:
-        """Whether a value has so many elements that it lies in no fast cache."""
-        return self.b.op("icmp sgt", self.w.program.count(x.type.shape), integer(NEAR))
+        """Whether a value is too large for a cache of one core."""
+        most = integer(COSTS.bytes_in_cache)
+        return self.b.op("icmp sgt", self.w.program.bytes(x.type), most)
 
     def gathers_of_rows(self) -> list[Node]:
         """The gathers whose rows are read where those of updates are computed, from memory."""

@@ -13,7 +13,7 @@ from graphcore.backends import llvm_kernels
 from graphcore.backends.llvm_kernels import receiving
 from graphcore.backends.llvm_kernels.flops import COSTS
 from graphcore.backends.llvm_kernels.planning import best_plan
-from graphcore.backends.llvm_kernels.receiving import COMBINED, NEAR, SAMPLE
+from graphcore.backends.llvm_kernels.receiving import COMBINED, SAMPLE
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
 from graphcore.ir.op import Op
@@ -135,7 +135,7 @@ def test_costly_updates_are_computed_by_lanes_before() -> None:
 @pytest.mark.parametrize("updates", [(0,), (1,), (5,), (3, 400)])
 def test_rows_of_a_large_tensor_are_asked_for_before(updates: tuple[int, ...], dtype: str) -> None:
     """Those that later updates read and change; the last ones have none after them."""
-    rng, (rows, columns) = np.random.default_rng(5), (NEAR // 8, 9)
+    rng, (rows, columns) = np.random.default_rng(5), (COSTS.bytes_in_cache // 32, 9)
     dims = ["a", "b"][-len(updates) :]
     read, changed = (gc.tensor(name, dict.fromkeys(dims), dtype="int64") for name in "rc")
     x = gc.tensor("x", {"row": None, "column": None}, dtype=dtype)
@@ -150,3 +150,16 @@ def test_rows_of_a_large_tensor_are_asked_for_before(updates: tuple[int, ...], d
         with gc.threads(threads):
             found = f(given, *places)
         np.testing.assert_allclose(found, wanted, rtol=1e-13)
+
+
+@pytest.mark.parametrize(("reads", "places"), [(False, 2), (True, 3)])
+def test_what_is_asked_for(reads: bool, places: int) -> None:
+    """The rows that change, those of what rounding adds, and those that are gathered."""
+    i = given("i", N, dtype="int64")
+    x = given("x", M, 9)
+    rows = t.gather(given("y", M, 9), i, axes=(0,)) if reads else given("y", N, 9)
+    made = t.scatter_add(x, rows * rows, i, axes=(0,))
+    inputs = [node for node in made.inputs if not node.inputs]
+    params = dict.fromkeys([*inputs, *(y for y in rows.inputs or (rows,))])
+    text = llvm_kernels.text(as_one(Graph(tuple(params), (made,))), ("n", "m"))
+    assert text.count("call void @llvm.prefetch") == places
