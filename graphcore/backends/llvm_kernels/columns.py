@@ -13,13 +13,14 @@ from itertools import chain
 from typing import Generic, NamedTuple, TypeVar
 
 from graphcore.ir import Node, TensorType
-from graphcore.ir.sizes import count, minimum
+from graphcore.ir.sizes import minimum
 from graphcore.ops import tensor as t
 
 from .addressing import BYTES, ZERO, Buffer, Index
 from .batches import in_ranges
 from .builder import TRUE, Value, integer
 from .conversions import DTYPES
+from .flops import COSTS
 from .folds import Fold, Totals, Walk, blocks_of
 from .loop_axes import long_axes
 from .nests import folds, reduced
@@ -34,10 +35,8 @@ COLUMNS = 256
 """How many columns threads get at least."""
 LARGEST = max(BYTES.values())
 """How many bytes a total takes at most."""
-IN_CACHE = 2**16
-"""How many values lie in a fast cache, from which they are read in any order."""
 FEW = 2**14
-"""How many values of an operand outside of this cache are read at once."""
+"""How many values of an operand that lies in no cache of one core are read at once."""
 STRIP = 1024
 """How many columns are added up at once: their running totals are to stay in the fastest cache."""
 ROWS = 8
@@ -49,8 +48,8 @@ def in_tiles(w: Writer, roots: Sequence[Node], buffers: Homes, vectors: int) -> 
     if not all(folds(root) and root.op is not t.matmul for root in roots):
         return False
     x, shape = roots[0].inputs[0], roots[0].type.shape
-    values = count(x.type.shape)
-    few = isinstance(values, int) and values <= IN_CACHE
+    values = w.program.bytes(x.type).number
+    few = values is not None and values <= COSTS.bytes_in_cache
     if few or len(long_axes(shape)) < len(shape):
         return False
     sizes = [w.size(x.type.shape[axis]) for axis in reduced(roots[0])]
@@ -229,9 +228,9 @@ class Tiles:
         """The loops for some columns, strip by strip."""
         b = self.w.b
         # Few values are taken as one tile, whose totals are in registers.
-        values = self.w.program.count(self.roots[0].inputs[0].type.shape)
+        bytes = self.w.program.bytes(self.roots[0].inputs[0].type)
         few = b.op("icmp sle", b.mul(self.sizes[self.cut], many), integer(FEW))
-        one = b.op("or", few, b.op("icmp sle", values, integer(IN_CACHE)))
+        one = b.op("or", few, b.op("icmp sle", bytes, integer(COSTS.bytes_in_cache)))
 
         def strip(i: Value) -> Sequence[Value]:
             size = b.call("smin", b.sub(many, i), integer(STRIP))

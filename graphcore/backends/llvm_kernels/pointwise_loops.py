@@ -49,8 +49,8 @@ def is_pointwise(loop: Loop) -> bool:
     if len(shapes) != 1 or loop.results:
         return False
     (shape,) = shapes
-    last = shape[-1] if spread(loop) else None
-    nodes, same = toposort(loop.roots), the_same_in_all_steps(loop)
+    nodes = toposort(loop.roots)
+    last, same = shape[-1] if spread(nodes) else None, the_same_in_all_steps(loop, nodes)
     return (
         not any(x.type.shape and is_register(x.type) for x in loop.params.carries)
         and not (isinstance(last, int) and last < WIDTH)
@@ -68,10 +68,10 @@ def is_simple(node: Node) -> bool:
     return node.op is t.expand or (node.op in SCALAR and not may_raise(node))
 
 
-def the_same_in_all_steps(loop: Loop) -> set[Node]:
-    """The nodes of a body that are computed from captured values alone."""
+def the_same_in_all_steps(loop: Loop, nodes: Sequence[Node]) -> set[Node]:
+    """Those of the nodes of a body in order that are computed from captured values alone."""
     found = set(loop.params.captured)
-    for x in toposort(loop.roots):
+    for x in nodes:
         if x.op is leaf.full or (x.inputs and found.issuperset(x.inputs)):
             found.add(x)
     return found
@@ -82,9 +82,9 @@ def expands(nodes: Sequence[Node]) -> list[Node]:
     return [x for x in nodes if x.op is t.expand]
 
 
-def spread(loop: Loop) -> bool:
-    """Whether steps read captured arrays of fewer axes than the carries have."""
-    return any(x.inputs[0].type.shape for x in expands(toposort(loop.roots)))
+def spread(nodes: Sequence[Node]) -> bool:
+    """Whether some nodes read arrays of fewer axes than they have."""
+    return any(x.inputs[0].type.shape for x in expands(nodes))
 
 
 class PointwiseLoop:
@@ -99,7 +99,8 @@ class PointwiseLoop:
         sequences = loop.operands.sequences
         self.sequences = [None if control.is_counter(x) else w.lying(x) for x in sequences]
         self.captured = [w.given(x) for x in loop.operands.captured]
-        self.ops = len(toposort(loop.roots))
+        self.nodes = toposort(loop.roots)
+        self.ops = len(self.nodes)
 
     def written(self) -> None:
         """Write the loop, and make its last carries known."""
@@ -111,7 +112,7 @@ class PointwiseLoop:
         buffers = [w.home(y) for y in results]
 
         flat = [w.program.count(self.shape)]
-        *lead, last = map(w.size, self.shape) if spread(self.loop) else flat
+        *lead, last = map(w.size, self.shape) if spread(self.nodes) else flat
 
         def elements(at: At) -> Sequence[Value]:
             if len(at) < len(lead):
