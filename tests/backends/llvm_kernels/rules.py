@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import pytest
@@ -23,6 +24,7 @@ from graphcore.backends.llvm_kernels import (
     thin,
 )
 from graphcore.backends.llvm_kernels.builder import FALSE
+from graphcore.backends.llvm_kernels.flops import COSTS
 from graphcore.ir.node import Node
 
 from . import programs as p
@@ -149,9 +151,9 @@ RULES: dict[str, Rule] = {
         units=64.0,
     ),
     "sums of columns tile by tile": Rule(
-        [(columns, "IN_CACHE", 2**40)],
+        [(columns, "COSTS", replace(COSTS, bytes_in_cache=2**40))],
         {"reduced": Program(p.reduced, ("a b c",), p.TABLES, ("float64", "float32", "int64"))},
-        on=[(columns, "IN_CACHE", 0)],
+        on=[(columns, "COSTS", replace(COSTS, bytes_in_cache=0)), (columns, "FEW", 0)],
     ),
     "loops of known sizes are cut at seams": Rule(
         [(seams, "pieces", none)],
