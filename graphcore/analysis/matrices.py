@@ -52,7 +52,9 @@ THROUGH = frozenset(
 )
 """Ops whose facts follow from those of their operands."""
 
-MAKES = frozenset({leaf.full, linalg.cholesky, tensor.einsum, tensor.matmul})
+MAKES = frozenset(
+    {leaf.full, linalg.cholesky, linalg.cholesky_cotangent, tensor.einsum, tensor.matmul}
+)
 """Ops whose facts do not."""
 ASKING = frozenset(op for op in OPS.values() if op.dialect == "linalg")
 
@@ -106,7 +108,7 @@ def node_facts(x: Node, of: Facts = NONE, other: Facts = NONE, *more: Facts) -> 
     match x:
         case Node(leaf.full) if is_zero(x) and is_square(x.type):
             return DIAGONAL | {HERMITIAN, SEMIDEFINITE}
-        case Node(linalg.cholesky):
+        case Node(linalg.cholesky | linalg.cholesky_cotangent):
             return frozenset({LOWER})
         case Node(linalg.inv | elementwise.conjugate):
             return of

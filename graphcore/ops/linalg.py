@@ -108,6 +108,13 @@ cholesky = matrices(
     attrs="check",
     may_raise=True,
 )
+cholesky_cotangent = matrices(
+    "cholesky_cotangent",
+    "n n, n n -> n n",
+    "r c, r c -> r c",
+    "lower triangle of the cotangent of a, for l = cholesky(a) and the cotangent of l; only lower "
+    "triangles are read",
+)
 inv = matrices("inv", "n n -> n n", "r c -> c r", "inverse", attrs="check", may_raise=True)
 solve = matrices(
     "solve",

@@ -16,6 +16,7 @@ from . import plain
 from .contraction import pairwise
 from .engine import Rule, RuleSet
 from .matrix_exponential import decompose_expm
+from .plain_matrices import h, half_triangle, hermitian, matmul, tril
 
 
 def exponentials(x: Node, axes: plain.Axes) -> tuple[Node, Node, Node]:
@@ -273,6 +274,20 @@ def with_end(x: Node, axis: int, size: Size) -> Node:
     return x if x.type.shape[axis] == size else plain.take_range(x, axis, 0, size)
 
 
+def cotangent_of_complex_factor(node: Node) -> Node | None:
+    """The lower triangle of l⁻ᴴ (p + pᴴ) l⁻¹ for p = lᴴ g, each time with half the diagonal.
+
+    Backends have routines of their own for real matrices.
+    """
+    lower, g = map(tril, node.inputs)
+    if node.type.dtype.kind != "c":
+        return None
+    x = hermitian(matmul(h(lower), g))
+    for _ in range(2):
+        x = h(linalg.solve_triangular(h(lower), x, lower=False, unit=False, check=False))
+    return tril(x + h(x)) * (0.5 * half_triangle(x))
+
+
 DECOMPOSE: dict[Op, Rule] = {
     tensor.logsumexp: decompose_logsumexp,
     tensor.softmax: decompose_softmax,
@@ -301,6 +316,7 @@ def decomposition_without(whole: frozenset[Op]) -> RuleSet:
         if op not in whole:
             rules.add(rule, [op], [])
     rules.add(overlap_in_blocks, [tensor.overlap_add], [])
+    rules.add(cotangent_of_complex_factor, [linalg.cholesky_cotangent], [])
     products = [tensor.matmul, tensor.reshape, tensor.transpose]
     rules.add(product_of_no_places, [elementwise.where], products)
     return rules

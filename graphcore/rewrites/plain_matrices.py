@@ -16,9 +16,14 @@ def t(x: Node) -> Node:
     return transpose(x, (*range(rank - 2), rank - 1, rank - 2))
 
 
+def conj(x: Node) -> Node:
+    """Conjugated."""
+    return conjugate(x) if x.type.dtype.kind == "c" else x
+
+
 def h(x: Node) -> Node:
     """Transposed and conjugated."""
-    return t(conjugate(x)) if x.type.dtype.kind == "c" else t(x)
+    return t(conj(x))
 
 
 def matmul(*factors: Node) -> Node:

@@ -160,6 +160,7 @@ SOME: dict[str, str] = {
     "graphcore.analysis.values ASKING": "no rule for it asks for bounds",
     "graphcore.rewrites.derivatives.linearity DERIVATIVES": "the op is no derivative",
     "graphcore.analysis.values BOUNDED": "no bound of the result is known",
+    "graphcore.backends.llvm_kernels OF_PRODUCTS": "no products of blocks compute it",
     "graphcore.backends.llvm_kernels EMITTED": "test_left_out.py has it, with a reason",
     "graphcore.backends.llvm_kernels.arithmetic EXACT_HALVES": "float32 serves float16",
     "graphcore.backends.llvm_kernels.flops DIVISIONS": "the op costs no division",

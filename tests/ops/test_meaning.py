@@ -96,6 +96,16 @@ def volume(a: Array) -> Array:
     return sum(terms) if n else np.ones(a.shape[:-2])
 
 
+def pulled_back(lower: Array, g: Array, x: Array) -> None:
+    """Re⟨g, dl⟩ = Re⟨x, da⟩ for the change dl of the factor that belongs to one of a."""
+    lower, half = np.tril(lower), np.tri(3) - 0.5 * np.eye(3)
+    inverse, moved = np.linalg.inv(lower), np.tril(g) * half
+    da = moved + adjoint(moved)
+    dl = lower @ (inverse @ da @ adjoint(inverse) * half)
+    pairs = [np.real(a.conj() * b).sum((-2, -1)) for a, b in ((np.tril(g), dl), (x, da))]
+    equal((pairs[0], pairs[1]), (x, np.tril(x)))
+
+
 def tridiagonal(lower: Array, diagonal: Array, upper: Array, b: Array, x: Array) -> None:
     """The product row by row; elements outside of the matrix count as 0."""
     full = np.pad(x, ((0, 0), (1, 1), (0, 0)))
@@ -114,6 +124,7 @@ def factored(a: Array, packed: Array, exchanges: Array) -> None:
 
 EQUATIONS: dict[Op, Callable[..., None]] = {
     linalg.cholesky: lambda a, x: equal((triangular(x, np.tril) @ adjoint(x), a)),
+    linalg.cholesky_cotangent: pulled_back,
     linalg.inv: lambda a, x: equal((a @ x, np.eye(a.shape[-1]))),
     linalg.solve: lambda a, b, x: equal((a @ x, b)),
     linalg.solve_triangular: lambda a, b, x: equal((np.tril(a) @ x, b)),

@@ -92,6 +92,18 @@ def cholesky(cx: Emission, node: Node, a: Value) -> Value:
     return nan_where(lost, found)
 
 
+@of_matrices(linalg.cholesky_cotangent)
+def cholesky_cotangent(cx: Emission, node: Node, lower: Value, g: Value) -> Value:
+    """The lower triangle of l⁻ᴴ (p + pᴴ) l⁻¹ for p = lᴴ g, each time with half the diagonal."""
+    half = jnp.tril(jnp.ones_like(lower)) - 0.5 * jnp.eye(lower.shape[-1], dtype=lower.dtype)
+    back = adjoint(jnp.tril(lower))
+    p = jnp.tril(product(back, jnp.tril(g))) * half
+    x = p + adjoint(p)
+    for _ in range(2):
+        x = adjoint(triangular(back, x, lower=False))
+    return jnp.tril(x + adjoint(x)) * (0.5 * half)
+
+
 def singular(packed: Value) -> Value:
     """Which factored matrices have a pivot of 0."""
     return (diagonal(packed) == 0).any(-1)

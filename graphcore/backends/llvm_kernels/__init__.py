@@ -222,6 +222,12 @@ def patient_code(
     return stages(ir, program.calls.patient)
 
 
+OF_PRODUCTS = frozenset(
+    {t.matmul, linalg.cholesky, linalg.cholesky_cotangent, linalg.solve_triangular}
+)
+"""Ops computed by products of numbers, which threads share."""
+
+
 def counts_of(graph: Graph, names: frozenset[str]) -> tuple[Size, ...]:
     """How many elements nodes have, in bodies as well, where the sizes of these names decide it.
 
@@ -230,7 +236,7 @@ def counts_of(graph: Graph, names: frozenset[str]) -> tuple[Size, ...]:
     nodes = [*graph.every_node()]
     counts = dict.fromkeys([count(x.shape) for node in nodes for x in items(node)])
     for node in nodes:
-        if node.op in (t.matmul, linalg.cholesky, linalg.solve_triangular):
+        if node.op in OF_PRODUCTS:
             products = count((*node.type.shape, node.inputs[0].type.shape[-1]))
             counts[products // PRODUCTS_PER_VALUE] = None
     return tuple([n for n in counts if names_in(n) <= names])

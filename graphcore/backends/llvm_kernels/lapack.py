@@ -126,27 +126,21 @@ def matrix(w: Writer, buffer: Buffer, type: TensorType, at: Value) -> Buffer:
 # ---- factors and solutions
 
 
-def may_be_in_panels(node: Node) -> bool:
-    """Whether a matrix may be factored by our own routine: known ones that are large are."""
+def may_be_in_panels(node: Node, most: int = panels.MOST_BY_LAPACK) -> bool:
+    """Whether an op on matrices may work in panels: on known ones of more rows than `most` does."""
     n = node.type.shape[-1]
-    is_small = isinstance(n, int) and n <= panels.MOST_BY_LAPACK
+    is_small = isinstance(n, int) and n <= most
     return kind_of(node) in blocked.KINDS and not is_small
 
 
 def cholesky(w: Writer, node: Node, homes: Homes) -> None:
     """l with a = l lᴴ, in the buffer of the result. LAPACK, by columns, sees the transpose of l."""
-    p, b, (a,), buffer = w.places, w.b, node.inputs, w.home(node)
+    b, (a,), buffer = w.b, node.inputs, w.home(node)
     n, by_lapack = w.size(node.type.shape[-1]), buffer.kind not in blocked.KINDS
     if by_lapack:
         check_sizes(w, node, n)
 
-    def lower(index: At, mask: Value) -> None:
-        below = b.op("icmp sle", p.spelled(index[-1]), p.spelled(index[-2]))
-        value = b.select(below, p.at(a, index, mask), literal(0, kind_of(node)))
-        p.store(buffer, index, mask, value)
-
-    with w.sharing.aside():
-        w.everywhere(node.type.shape, lower)
+    store_lower(w, a, buffer)
     call = Call(w, "potrf", buffer.kind)
 
     def one(at: Value, index: tuple[Value, ...]) -> None:
@@ -173,6 +167,38 @@ def cholesky(w: Writer, node: Node, homes: Homes) -> None:
 
     batch = node.type.shape[:-2]
     each_shared(w, batch, partial(work_of_batch, w, batch, [n], by_lapack), lambda: one)
+    finished(w, node, homes, buffer)
+
+
+def store_lower(w: Writer, x: Node, buffer: Buffer) -> None:
+    """The lower triangles of matrices, and 0 above them."""
+    p, b = w.places, w.b
+
+    def lower(index: At, mask: Value) -> None:
+        below = b.op("icmp sle", p.spelled(index[-1]), p.spelled(index[-2]))
+        value = b.select(below, p.at(x, index, mask), literal(0, kind_of(x)))
+        p.store(buffer, index, mask, value)
+
+    with w.sharing.aside():
+        w.everywhere(x.type.shape, lower)
+
+
+def cholesky_cotangent(w: Writer, node: Node, homes: Homes) -> None:
+    """In the buffer of the result, which has the cotangents of the factors before."""
+    (factor, g), buffer, rows = node.inputs, w.home(node), node.type.shape[-1]
+    n = w.size(rows)
+    store_lower(w, g, buffer)
+
+    def one(at: Value, _: tuple[Value, ...]) -> None:
+        own, lower = matrix(w, buffer, node.type, at), matrix(w, w.lying(factor), node.type, at)
+        given = w, buffer.kind, lower.pointer, own.pointer
+        small = partial(small_matrices.pull_back, *given, n)
+        larger = partial(panels.cholesky_cotangent, *given, rows)
+        small_matrices.either(w, n, small, larger, small_matrices.MOST_PULLED_BACK)
+
+    batch = node.type.shape[:-2]
+    work = partial(work_of_batch, w, batch, [n], by_lapack=False)
+    each_shared(w, batch, work, lambda: one)
     finished(w, node, homes, buffer)
 
 
@@ -309,5 +335,6 @@ def side_by_side(
 
 MATRICES = {
     linalg.cholesky: cholesky,
+    linalg.cholesky_cotangent: cholesky_cotangent,
     linalg.solve_triangular: solve_triangular,
 }

@@ -1,8 +1,10 @@
-"""Cholesky factors of larger matrices, panel after panel of columns, whose rows threads share.
+"""Cholesky factors of larger matrices, and their cotangents: panel after panel of columns.
 
-From a panel the products of the panels before it are removed; its block on the diagonal is
-factored, and the rows below are solved. Both are done in memory where columns lie side by side. The
-bits depend on the size of the matrix alone.
+Threads share the rows and columns of a panel. From a panel the products of the panels before it are
+removed; its block on the diagonal is factored, and the rows below are solved. Cotangents take the
+same steps from the last to the first (Murray 2016, "Differentiation of the Cholesky decomposition",
+section 4). Blocks are computed in memory where columns lie side by side. The bits depend on the
+size of the matrix alone.
 """
 
 from __future__ import annotations
@@ -12,17 +14,13 @@ from functools import partial
 
 from graphcore.ir import Size, TensorType
 
-from . import blocked, dense
-from .addressing import Index, moved
-from .arithmetic import literal
+from . import blocked, dense, panel_routines
+from .addressing import moved
 from .batches import in_ranges
-from .blocked import call, halves
-from .builder import FALSE, TRUE, WIDTH, Builder, Value, integer
+from .builder import FALSE, TRUE, WIDTH, Value, integer
 from .conversions import DTYPES
-from .elementary import compiled, module
-from .machine import Code, cached, levels
-from .small_matrices import Text
-from .squares import transposed
+from .machine import levels
+from .small_matrices import MOST_PULLED_BACK
 from .writer import Writer
 
 PANEL = 128
@@ -31,201 +29,178 @@ APART = PANEL + WIDTH
 """How far rows of the block on the diagonal lie apart, so that they do not compete for a cache."""
 BAND = 96
 """How many rows below it are solved together, and how many a thread takes at least."""
-ROWS = 32
-"""The most rows of a matrix that are factored one after the other: whole vectors."""
 
 
 MOST_BY_LAPACK = 96
 """The most rows that LAPACK factors: of more it does so by threads of its own."""
 
 
+class Panels:
+    """Panels of a matrix with `n` rows, which lie row by row, and memory for them.
+
+    Routines are made for matrices of more than `most` rows.
+    """
+
+    def __init__(self, w: Writer, kind: str, size: Size, most: int, blocks: int) -> None:
+        self.w, self.b, self.kind, self.size, self.most = w, w.b, kind, size, most
+        self.n = w.size(size)
+        shapes = dense.scratch_for(levels()[0]), (PANEL, BAND), *[(PANEL, APART)] * blocks
+        self.types = [TensorType(DTYPES[kind], shape) for shape in shapes]
+        self.taken, memory = zip(*map(w.program.take, self.types), strict=True)
+        self.scratch, self.band, *self.blocks = memory
+
+    def of_thread(self) -> tuple[Value, Value]:
+        """The scratch memory, and that of a band, of each thread in the loop that is shared."""
+        w, pairs = self.w, zip((self.scratch, self.band), self.types, strict=False)
+        scratch, band = [
+            w.sharing.own(pointer, partial(w.program.bytes, type)) for pointer, type in pairs
+        ]
+        return scratch, band
+
+    def at(self, matrix: Value, row: Value, column: Value) -> Value:
+        """Where an element lies."""
+        return moved(self.b, matrix, self.b.add(self.b.mul(row, self.n), column), self.kind)
+
+    def over(self, *sizes: Value, shared: Callable[[], None]) -> None:
+        """A loop that threads share, of products of such sizes."""
+
+        def work() -> Value:
+            products = self.b.mul(self.b.mul(sizes[0], sizes[1]), sizes[2])
+            return self.b.op("sdiv", products, integer(dense.PRODUCTS_PER_VALUE))
+
+        self.w.sharing.over(work, shared, once=True)
+
+    def run(self, name: str, *given: Value) -> None:
+        """Call one of the routines for panels, or of those that solve and multiply."""
+        w, kind = self.w, self.kind
+
+        def make() -> int:
+            if name == "remove":
+                return dense.code_that_removes(kind)[name]
+            return (blocked.code(kind) if name == "solve" else panel_routines.code(name, kind))[
+                name
+            ]
+
+        w.call(w.program.routine(name, kind, make, self.size, self.most), *given)
+
+    def solve_rows(
+        self, x: Value, corner: Value, rows: Value, many: Value, transposed: bool,
+        memory: tuple[Value, Value],
+    ) -> None:  # fmt: skip
+        """Rows from x on become the y with y tᵀ = x, or y t = x, for the lower t at a corner."""
+        b, run, n, one, apart = self.b, self.run, self.n, integer(1), integer(BAND)
+        scratch, band = memory
+        ways = (n, one, FALSE, FALSE) if transposed else (one, n, TRUE, FALSE)
+
+        def some(i: Value) -> Sequence[Value]:
+            size, own = b.call("smin", b.sub(rows, i), apart), self.at(x, i, integer(0))
+            run("turn", own, band, size, many, n, apart, FALSE)
+            run("solve", corner, band, scratch, many, size, apart, *ways)
+            run("turn", band, own, many, size, apart, n, FALSE)
+            return ()
+
+        self.w.places.looped(integer(0), rows, BAND, (), some)
+
+    def give_back(self) -> None:
+        """Let others take the memory."""
+        for memory in self.taken:
+            self.w.program.give_back(memory)
+
+
 def cholesky(w: Writer, kind: str, size: Size, a: Value, info: Value) -> None:
     """The lower triangle becomes l with a = l lᵀ, and 0 stays above; `info` becomes 1 without l."""
-    b, p, sharing, n = w.b, w.places, w.sharing, w.size(size)
-    zero, one, dtype = integer(0), integer(1), DTYPES[kind]
-    _, room_type, band_type = types = [
-        TensorType(dtype, shape)
-        for shape in ((PANEL, APART), dense.scratch_for(levels()[0]), (PANEL, BAND))
-    ]
-    taken, (block, scratch, band) = zip(*map(w.program.take, types), strict=True)
-    run = partial(run_routine, w, kind, size)
-
-    def at(row: Value, column: Value) -> Value:
-        return moved(b, a, b.add(b.mul(row, n), column), kind)
-
-    def work(*sizes: Value) -> Value:
-        products = b.mul(b.mul(sizes[0], sizes[1]), sizes[2])
-        return b.op("sdiv", products, integer(dense.PRODUCTS_PER_VALUE))
+    panels = Panels(w, kind, size, MOST_BY_LAPACK, 1)
+    b, run, at, n, (block,) = w.b, panels.run, panels.at, panels.n, panels.blocks
+    zero, one = integer(0), integer(1)
 
     def panel(k: Value) -> Sequence[Value]:
         many = b.call("smin", b.sub(n, k), integer(PANEL))
         left, below = b.sub(n, k), b.add(k, many)
 
         def removed() -> None:
-            own_room = sharing.own(scratch, lambda: w.program.bytes(room_type))
+            scratch, _ = panels.of_thread()
 
             def rows(_: object, first: Value, size: Value) -> None:
                 row = b.add(k, first)
-                x, y, z = at(row, zero), at(k, zero), at(row, k)
+                x, y, z = at(a, row, zero), at(a, k, zero), at(a, row, k)
                 strides = n, one, one, n, n, k
-                run("remove", x, y, z, z, own_room, size, k, many, *strides, FALSE)
+                run("remove", x, y, z, z, scratch, size, k, many, *strides, FALSE)
 
             in_ranges(w, (), left, integer(BAND), rows)
 
         def solved() -> None:
-            own = sharing.own(band, lambda: w.program.bytes(band_type))
-            own_room = sharing.own(scratch, lambda: w.program.bytes(room_type))
+            memory = panels.of_thread()
 
             def rows(_: object, first: Value, size: Value) -> None:
-                def some(i: Value) -> Sequence[Value]:
-                    rows = b.call("smin", b.sub(b.add(first, size), i), integer(BAND))
-                    x, apart = at(b.add(below, i), k), integer(BAND)
-                    run("turn", x, own, rows, many, n, apart, FALSE)
-                    run("solve", at(k, k), own, own_room, many, rows, apart, n, one, FALSE, FALSE)
-                    run("turn", own, x, many, rows, apart, n, FALSE)
-                    return ()
-
-                p.looped(first, b.add(first, size), BAND, (), some)
+                x = at(a, b.add(below, first), k)
+                panels.solve_rows(x, at(a, k, k), size, many, True, memory)
 
             in_ranges(w, (), b.sub(n, below), integer(BAND), rows)
 
-        sharing.over(partial(work, left, k, many), removed, once=True)
-        run("turn", at(k, k), block, many, many, n, integer(APART), FALSE)
-        run("factor", block, scratch, info, many, integer(APART))
-        run("turn", block, at(k, k), many, many, integer(APART), n, TRUE)
-        sharing.over(partial(work, b.sub(n, below), many, many), solved, once=True)
+        corner = at(a, k, k)
+        panels.over(left, k, many, shared=removed)
+        run("turn", corner, block, many, many, n, integer(APART), FALSE)
+        run("factor", block, panels.scratch, info, many, integer(APART))
+        run("turn", block, corner, many, many, integer(APART), n, TRUE)
+        panels.over(b.sub(n, below), many, many, shared=solved)
         return ()
 
-    p.looped(zero, n, PANEL, (), panel)
-    for memory in taken:
-        w.program.give_back(memory)
+    w.places.looped(zero, n, PANEL, (), panel)
+    panels.give_back()
 
 
-def run_routine(w: Writer, kind: str, size: Size, name: str, *given: Value) -> None:
-    """Call one of the routines here, or of those that solve and multiply."""
+def cholesky_cotangent(w: Writer, kind: str, lower: Value, g: Value, size: Size) -> None:
+    """The lower triangle of g becomes the cotangent of a = l lᵀ for that of l; 0 stays above.
 
-    def make() -> int:
-        if name == "remove":
-            return dense.code_that_removes(kind)[name]
-        return (blocked.code(kind) if name == "solve" else code(name, kind))[name]
-
-    w.call(w.program.routine(name, kind, make, size, MOST_BY_LAPACK), *given)
-
-
-# ---- routines
-
-
-@cached
-def code(name: str, kind: str) -> Code:
-    """The machine code of a routine for values of a kind."""
-    return compiled(WRITTEN[name](kind), name)
-
-
-def factor(kind: str) -> str:
-    """The IR of `factor`, which calls itself: the upper triangle of a becomes u with a = uᵀ u.
-
-    Rows of a lie `apart`; below its diagonal there is anything then. `info` becomes 1 without u.
+    With the rows r of l before the block d on the diagonal, and b and c below them, the last first:
+    c̄ = c̄ d⁻¹, b̄ -= c̄ r, [r̄ d̄] -= c̄ᵀ [b c], d̄ is pulled back, and r̄ -= (d̄ + d̄ᵀ) r.
     """
-    b, one = Builder(), integer(1)
-    n, apart = sizes = [Value(f"%{name}", "i64") for name in ("n", "apart")]
-    a, scratch, info = pointers = [Value(f"%{name}", "ptr") for name in ("a", "scratch", "info")]
+    panels = Panels(w, kind, size, MOST_PULLED_BACK, 3)
+    b, run, at, n, (block, own, both) = w.b, panels.run, panels.at, panels.n, panels.blocks
+    zero, one, apart = integer(0), integer(1), integer(APART)
+    count = b.op("sdiv", b.add(n, integer(PANEL - 1)), integer(PANEL))
 
-    def at_once() -> Sequence[Value]:
-        call(b, code("factor_rows", kind)["factor_rows"], a, info, n, apart)
+    def panel(number: Value) -> Sequence[Value]:
+        k = b.mul(b.sub(b.sub(count, one), number), integer(PANEL))
+        many = b.call("smin", b.sub(n, k), integer(PANEL))
+        below = b.add(k, many)
+        left = b.sub(n, below)
+
+        def solved() -> None:
+            scratch, band = panels.of_thread()
+
+            def rows(_: object, first: Value, size: Value) -> None:
+                row = b.add(below, first)
+                x, y, z = at(g, row, k), at(lower, k, zero), at(g, row, zero)
+                panels.solve_rows(x, at(lower, k, k), size, many, False, (scratch, band))
+                strides = n, one, n, one, n, many
+                run("remove", x, y, z, z, scratch, size, many, k, *strides, FALSE)
+
+            in_ranges(w, (), left, integer(BAND), rows)
+
+        def removed(
+            x: Value, y: Value, inner: Value, columns: Value, steps: Sequence[Value]
+        ) -> None:
+            scratch, _ = panels.of_thread()
+
+            def some(_: object, first: Value, size: Value) -> None:
+                right, z = at(y, zero, first), at(g, k, first)
+                strides = *steps, n, one, n, inner
+                run("remove", x, right, z, z, scratch, many, inner, size, *strides, FALSE)
+
+            in_ranges(w, (), columns, integer(blocked.COLUMNS), some)
+
+        of_below = at(g, below, k), at(lower, below, zero), left, below, (one, n)
+        panels.over(left, below, many, shared=solved)
+        panels.over(left, below, many, shared=partial(removed, *of_below))
+        run("turn", at(lower, k, k), block, many, many, n, apart, FALSE)
+        run("turn", at(g, k, k), own, many, many, n, apart, FALSE)
+        run("pull_back", block, own, both, panels.scratch, many, apart)
+        run("turn", own, at(g, k, k), many, many, apart, n, TRUE)
+        run("add_transpose", own, both, many, apart)
+        of_block = both, at(lower, k, zero), many, k, (apart, one)
+        panels.over(many, k, many, shared=partial(removed, *of_block))
         return ()
 
-    def by_halves() -> Sequence[Value]:
-        size, rest = halves(b, n)
-        right = moved(b, a, size, kind)
-        corner = moved(b, right, b.mul(size, apart), kind)
-        solve, remove = blocked.code(kind)["solve"], dense.code_that_removes(kind)["remove"]
-        call(b, "@factor", a, scratch, info, size, apart)
-        call(b, solve, a, right, scratch, size, rest, apart, one, apart, FALSE, FALSE)
-        strides = one, apart, apart, one, apart, size
-        call(b, remove, right, right, corner, corner, scratch, rest, size, rest, *strides, TRUE)
-        call(b, "@factor", corner, scratch, info, rest, apart)
-        return ()
-
-    b.branch(b.op("icmp sle", n, integer(ROWS)), at_once, by_halves)
-    b.do("ret void")
-    given = ", ".join([value.typed for value in (*pointers, *sizes)])
-    return module(f"define void @factor({given})", b)
-
-
-def factor_rows(kind: str) -> str:
-    """The same for few rows, one after the other: from each those before it are taken."""
-    text = Text(kind)
-    b, p, n, apart = text.b, text.p, text.n, Value("%apart", "i64")
-    a, strip, zero = text.buffer("a", kind, n, apart), text.strip(ROWS, ROWS), literal(0, kind)
-    lanes = [Index(integer(k), integer(1)) for k in range(0, ROWS, b.width)]
-    places = [(lane, p.left(n, lane.base)) for lane in lanes]
-
-    def row(i: Index) -> None:
-        def term(earlier: Index, *totals: Value) -> Sequence[Value]:
-            factor = text.load(strip, earlier, i)
-            pairs = zip(totals, [text.load(strip, earlier, lane) for lane in lanes], strict=True)
-            return [text.less(total, factor, value) for total, value in pairs]
-
-        start = [text.load(a, i, lane, mask=mask) for lane, mask in places]
-        totals = p.each(i.base, start, term, 0)
-        for lane, total in zip(lanes, totals, strict=True):
-            text.store(strip, i, lane, value=total)
-        pivot = text.load(strip, i, i)
-        failed = b.op("fcmp ole", pivot, zero)  # nan is passed on, as LAPACK does
-        before = b.now("i32", "load i32, ptr %info")
-        b.do(f"store {b.select(failed, integer(1, 'i32'), before).typed}, ptr %info")
-        root = b.call("sqrt", pivot)
-        for (lane, mask), total in zip(places, totals, strict=True):
-            value = b.op("fdiv", total, root)
-            text.store(strip, i, lane, value=value)
-            text.store(a, i, lane, value=value, mask=mask)
-        p.store(a, (i, i), TRUE, root)
-
-    text.count(integer(0), n, row)
-    return text.done("factor_rows", "ptr noalias %a, ptr %info, i64 %n, i64 %apart")
-
-
-def turn(kind: str) -> str:
-    """The IR of `turn`: y becomes the transpose of x; if `lower` holds, 0 above the diagonal."""
-    text = Text(kind, width=WIDTH)
-    b, p = text.b, text.p
-    names = "rows", "columns", "x_apart", "y_apart"
-    rows, columns, *apart = sizes = [Value(f"%{name}", "i64") for name in names]
-    pairs = zip("xy", (rows, columns), apart, strict=True)
-    x, y = [text.buffer(name, kind, *shape) for name, *shape in pairs]
-    lower, zero = Value("%lower", "i1"), b.widen(literal(0, kind))
-
-    def square(i: Value, j: Value) -> Sequence[Value]:
-        def line(first: Value, many: Value, beside: Value, k: int, mask: Value) -> Line:
-            at = b.add(first, integer(k))
-            there = mask if mask.text == "true" else b.both(mask, b.op("icmp slt", at, many))
-            return Index(at), Index(beside, integer(1)), there
-
-        def copied(right: Value, below: Value) -> Sequence[Value]:
-            given = [line(i, rows, j, k, right) for k in range(WIDTH)]
-            values = [text.load(x, *at, mask=mask) for *at, mask in given]
-            for k, value in enumerate(transposed(b, values)):
-                *at, mask = line(j, columns, i, k, below)
-                above = b.op("icmp sgt", b.op("add", b.numbers, i), at[0].base)
-                hidden = b.both(b.widen(lower), above)
-                text.store(y, *at, value=b.select(hidden, zero, value), mask=mask)
-            return ()
-
-        ends = [b.op("icmp sle", b.add(k, integer(WIDTH)), n) for k, n in ((i, rows), (j, columns))]
-        masks = p.left(columns, j), p.left(rows, i)
-        return b.branch(b.both(*ends), partial(copied, TRUE, TRUE), partial(copied, *masks))
-
-    def rows_from(i: Value) -> Sequence[Value]:
-        return p.looped(integer(0), columns, WIDTH, (), partial(square, i))
-
-    p.looped(integer(0), rows, WIDTH, (), rows_from)
-    given = ", ".join([size.typed for size in sizes])
-    return text.done("turn", f"ptr noalias readonly %x, ptr noalias %y, {given}, i1 %lower")
-
-
-Line = tuple[Index, Index, Value]
-WRITTEN: dict[str, Callable[[str], str]] = {
-    "factor": factor,
-    "factor_rows": factor_rows,
-    "turn": turn,
-}
+    w.places.looped(zero, count, 1, (), panel)
+    panels.give_back()

@@ -34,6 +34,7 @@ from .pointwise_loops import is_pointwise
 from .products import is_own_product
 from .routines import routines
 from .rows import Chain, Pair, Rows
+from .small_matrices import MOST_PULLED_BACK
 from .wording import LONGEST_LINE, At, Line, Names, Stored, Words, length, name_of
 from .writer import Order
 
@@ -478,6 +479,8 @@ def routine_of(node: Node) -> str:
     if node.op is t.matmul and not names:
         return " by dense, one triangle" if is_own_product(node) else " by dense"
     if node.op is linalg.solve_triangular and not names:
+        return " in blocks"
+    if node.op is linalg.cholesky_cotangent and may_be_in_panels(node, MOST_PULLED_BACK):
         return " in blocks"
     if node.op is linalg.cholesky and may_be_in_panels(node):
         return " in blocks" if isinstance(node.type.shape[-1], int) else f"{by} or in blocks"

@@ -34,6 +34,8 @@ def operands_in_buffers(node: Node) -> Sequence[Node]:
         return [operand(x).base for x in node.inputs]
     if node.op is linalg.solve_triangular:
         return [lying(node.inputs[0])]
+    if node.op is linalg.cholesky_cotangent:
+        return node.inputs[:1]
     if node.op is t.searchsorted:
         return node.inputs[:1]
     return ()
@@ -59,6 +61,8 @@ def lacks(node: Node) -> bool:
         return not all(map(is_ordered, node.inputs))
     if node.op is t.matmul and not is_for_routines(node):
         return False
+    if node.op is linalg.cholesky_cotangent:
+        return kind not in blocked.KINDS
     return not has_routines(node, routines(node))
 
 

@@ -29,6 +29,8 @@ MOST_SOLVED = 64
 other even for 8 rows and 8 right-hand sides, which takes many times the time of solving these."""
 VECTORS = 3
 """How many vectors of columns are solved at once."""
+MOST_PULLED_BACK = 16
+"""The most rows of a factor whose cotangent is computed element by element."""
 SIDE_BY_SIDE = 4
 """From how many columns on these are solved side by side."""
 
@@ -78,6 +80,11 @@ def factored(
 def cholesky(w: Writer, kind: str, a: Value, n: Value, info: Value) -> None:
     """As potrf: the lower triangle becomes l with a = l lᴴ, row by row in memory."""
     w.call(routine(w, "cholesky", kind), a, n, info)
+
+
+def pull_back(w: Writer, kind: str, lower: Value, g: Value, n: Value) -> None:
+    """The lower triangle of g becomes the cotangent of a = l lᵀ for that of l."""
+    w.call(routine(w, "pull_back", kind), lower, g, n)
 
 
 @cached
@@ -323,10 +330,48 @@ def symmetric(kind: str) -> str:
     return text.done("cholesky", "ptr noalias %a, i64 %n, ptr noalias %info")
 
 
+def back(kind: str) -> str:
+    """Element after element of l, the last first: l[i, j] l[j, j] = a[i, j] - Σ l[i, k] l[j, k]"""
+    text = Text(kind)
+    b, n, one = text.b, text.n, integer(1)
+    lower, g = [text.buffer(name, kind, n, n) for name in ("l", "g")]
+
+    def removed(i: Index, k: Index, share: Value, *rows: Index) -> None:
+        for row in rows:
+            left = text.less(text.load(g, i, k), share, text.load(lower, row, k))
+            text.store(g, i, k, value=left)
+
+    def row(number: Index) -> None:
+        i = Index(b.sub(b.sub(n, one), number.base))
+        share = b.op(
+            "fdiv", b.op("fmul", text.load(g, i, i), literal(0.5, kind)), text.load(lower, i, i)
+        )
+        text.store(g, i, i, value=share)
+        text.count(integer(0), i.base, lambda k: removed(i, k, share, i, i))
+
+        def element(number: Index) -> None:
+            j = Index(b.sub(b.sub(i.base, one), number.base))
+            share = b.op("fdiv", text.load(g, i, j), text.load(lower, j, j))
+            text.store(g, i, j, value=share)
+
+            def before(k: Index) -> None:
+                removed(i, k, share, j)
+                removed(j, k, share, i)
+
+            text.count(integer(0), j.base, before)
+            removed(j, j, share, i)
+
+        text.count(integer(0), i.base, element)
+
+    text.count(integer(0), n, row)
+    return text.done("pull_back", "ptr noalias readonly %l, ptr noalias %g, i64 %n")
+
+
 WRITTEN: dict[str, Callable[[str], str]] = {
     "triangular": triangular,
     "triangular_vectorised": partial(triangular, name="triangular_vectorised", lanes=WIDTH),
     "factor": factor,
     "factor_vectorised": partial(factor, name="factor_vectorised", lanes=WIDTH),
     "cholesky": symmetric,
+    "pull_back": back,
 }

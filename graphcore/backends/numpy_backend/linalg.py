@@ -224,6 +224,22 @@ def solve_triangular(a: Array, b: Array, *, lower: bool, unit: bool, check: bool
     return found
 
 
+def cholesky_cotangent(lower: Array, g: Array) -> Array:
+    """The lower triangle of l⁻ᴴ (p + pᴴ) l⁻¹ for p = lᴴ g, each time with half the diagonal."""
+    back, n = adjoint(np.tril(lower)), lower.shape[-1]
+    half = 0.5 * (np.tri(n, dtype=lower.real.dtype) + np.tri(n, k=-1, dtype=lower.real.dtype))
+    p = np.tril(back @ np.tril(g)) * half
+    x = p + adjoint(p)
+    for _ in range(2):
+        x = adjoint(solve_triangular(back, x, lower=False, unit=False, check=False))
+    return np.asarray(np.tril(x + adjoint(x)) * (0.5 * half))
+
+
+def adjoint(x: Array) -> Array:
+    """Transposed and conjugated."""
+    return np.swapaxes(x.conj(), -1, -2)
+
+
 def row_by_row(a: Array, b: Array, lower: bool, unit: bool) -> Array:
     """One row of all solutions after the other: x[i] = (b[i] - Σ a[i,j] x[j]) / a[i,i]"""
     found, n = np.empty(b.shape, b.dtype), a.shape[-1]

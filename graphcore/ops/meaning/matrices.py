@@ -55,6 +55,21 @@ def svd(a: Array, full: bool = False) -> tuple[Array, ...]:
     return tuple(np.linalg.svd(with_nan(a), full_matrices=full))
 
 
+def cholesky_cotangent(lower: Array, g: Array) -> Array:
+    """The lower triangle of l⁻ᴴ (p + pᴴ) l⁻¹ for p = lᴴ g, each time with half the diagonal."""
+    lower, on = np.tril(lower), 0.5 * np.eye(lower.shape[-1])
+    p = np.tril(adjoint(lower) @ np.tril(g))
+    p = p - p * on
+    inverse = np.linalg.inv(lower)
+    x = np.tril(adjoint(inverse) @ (p + adjoint(p)) @ inverse)
+    return np.asarray(x - x * on)
+
+
+def adjoint(a: Array) -> Array:
+    """Transposed and conjugated."""
+    return a.swapaxes(-1, -2).conj()
+
+
 def cofactor(a: Array) -> Array:
     """det(u) det(v^H) conj(u) diag(products of all singular values but one) conj(v^H)"""
     u, s, vh = svd(a)
@@ -134,6 +149,7 @@ def principal(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
 
 NUMPYS: dict[Op, Callable[..., Any]] = {
     linalg.cholesky: np.linalg.cholesky,
+    linalg.cholesky_cotangent: cholesky_cotangent,
     linalg.inv: np.linalg.inv,
     linalg.solve: np.linalg.solve,
     linalg.det: np.linalg.det,

@@ -29,7 +29,6 @@ from graphcore.rewrites.plain_matrices import (
     first,
     full_size,
     h,
-    half_triangle,
     hermitian,
     index,
     largest,
@@ -42,6 +41,8 @@ from graphcore.rewrites.plain_matrices import (
     tril,
     where_same,
 )
+
+from .solving import LOWER
 
 Jvp: TypeAlias = "Callable[[Node, Sequence[Node | None]], tuple[Node | None, ...]]"
 EPS = 16
@@ -66,14 +67,6 @@ def slogdet_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node | Non
     return node[0] * turn, e.real(trace)
 
 
-def cholesky_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node]:
-    """dl = l Φ(l⁻¹ da l⁻ᴴ), Φ the lower triangle with half its diagonal (Murray 2016)"""
-    half = linalg.solve_triangular(node, hermitian(only_tangent(tangents)), **LOWER)
-    inner = h(linalg.solve_triangular(node, h(half), **LOWER))
-    return (matmul(node, inner * half_triangle(inner)),)
-
-
-LOWER = {"lower": True, "unit": False, "check": False}
 UNIT_LOWER = LOWER | {"unit": True}
 
 
@@ -368,7 +361,6 @@ def pinv_jvp(node: Node, tangents: Sequence[Node | None]) -> tuple[Node]:
 
 JVP: dict[Op, Jvp] = {
     linalg.slogdet: slogdet_jvp,
-    linalg.cholesky: cholesky_jvp,
     linalg.qr: qr_jvp,
     linalg.qr_complete: qr_jvp,
     linalg.lu: lu_jvp,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import graphcore as gc
-from graphcore.backends.llvm_kernels import blocked, entrance, sharing, threads
+from graphcore.backends.llvm_kernels import blocked, entrance, panels, sharing, threads
 from graphcore.ir import Node
 from graphcore.ir.errors import GraphError
 from graphcore.ops import linalg
@@ -148,6 +148,66 @@ def test_matrices_that_are_not_definite(place: int) -> None:
     assert messages[0] == messages[1]
     a[1, 150, 100] = np.nan
     assert np.isnan(checked.native([a], (200,))[0][1]).any()
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_cotangents_of_factors(dtype: str) -> None:
+    sides = [given(name, 2, N, N, dtype=dtype) for name in "ab"]
+    both = Both([linalg.cholesky_cotangent(*sides)], ("n",))
+    assert "in blocks" in both.text
+    rng = np.random.default_rng(8)
+    for n in (0, 1, 2, 7, 15, 16, 17, 31, 32, 33, 65, 127, 128, 129, 225, 257, 390):
+        a = np.nan_to_num(definite(rng, n))
+        lower = np.linalg.cholesky(a) + np.triu(np.full((n, n), np.nan), 1)
+        g = np.where(np.tri(n, dtype=bool), rng.normal(size=(2, n, n)), np.nan)
+        (found,) = both.agree([x.astype(dtype) for x in (lower, g)], (n,), 1e3)
+        assert not np.triu(found, 1).any()
+
+
+def test_cotangents_of_a_factor_that_is_not_finite() -> None:
+    both = Both([linalg.cholesky_cotangent(given("a", 2, N, N), given("b", 2, N, N))], ("n",))
+    rng = np.random.default_rng(9)
+    for n in (5, 40, 200):
+        lower, g = np.linalg.cholesky(np.nan_to_num(definite(rng, n))), rng.normal(size=(2, n, n))
+        (usual,) = both.native([lower, g], (n,))
+        lower[0] = np.nan
+        (found,) = both.native([lower, g], (n,))
+        np.testing.assert_array_equal(found[1], usual[1])
+        assert np.isnan(found[0][np.tri(n, dtype=bool)]).all()
+
+
+def test_machine_code_computes_cotangents_of_complex_factors() -> None:
+    a = gc.tensor("a", {"p": None, "q": None}, dtype="complex128")
+    size = gc.real(gc.abs(gc.linalg.cholesky(a, ("p", "q")))).sum()
+    programs = [gc.compile([a], gc.grad(size, a), target=name) for name in ("numpy", "native")]
+    assert "cholesky_cotangent" not in programs[1].source + str(programs[1].stages["kernels"])
+    x = np.random.default_rng(11).normal(size=(2, 40, 50))
+    x = (x[0] + 1j * x[1]) @ (x[0] - 1j * x[1]).T
+    wanted, found = [f(x) for f in programs]
+    np.testing.assert_allclose(found, wanted, atol=1e-12)
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+def test_threads_share_cotangents(batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in ((sharing, "LEAST"), (sharing, "FEW"), (entrance, "HUGE_NEST")):
+        monkeypatch.setattr(name, value, 1)
+    monkeypatch.setattr(panels, "BAND", 24)
+    monkeypatch.setattr(blocked, "COLUMNS", 24)
+    dims = ("p", "q") if batch == 1 else ("i", "p", "q")
+    a, w = [gc.tensor(name, dict.fromkeys(dims)) for name in "aw"]
+    f = gc.compile([a, w], gc.grad((gc.linalg.cholesky(a, ("p", "q")) * w).sum(), a), native=True)
+    assert "cholesky_cotangent" in f.source
+    rng = np.random.default_rng(10)
+    for n in (9, 100, 300):
+        matrices = [np.nan_to_num(definite(rng, n, batch)), rng.normal(size=(batch, n, n))]
+        arrays = [x[0] if batch == 1 else x for x in matrices]
+        before, found = threads.shared(), []
+        for many in (1, 2, 3, 7):
+            with gc.threads(many):
+                found.append(f(*arrays))
+        assert threads.shared() > before
+        for share in found[1:]:
+            np.testing.assert_array_equal(share, found[0])
 
 
 def test_threads_share_factors(monkeypatch: pytest.MonkeyPatch) -> None:
