@@ -29,8 +29,6 @@ APART = PANEL + WIDTH
 """How far rows of the block on the diagonal lie apart, so that they do not compete for a cache."""
 BAND = 96
 """How many rows below it are solved together, and how many a thread takes at least."""
-
-
 MOST_BY_LAPACK = 96
 """The most rows that LAPACK factors: of more it does so by threads of its own."""
 
@@ -75,11 +73,9 @@ class Panels:
         w, kind = self.w, self.kind
 
         def make() -> int:
-            if name == "remove":
-                return dense.code_that_removes(kind)[name]
-            return (blocked.code(kind) if name == "solve" else panel_routines.code(name, kind))[
-                name
-            ]
+            others = {"remove": dense.code_that_removes, "solve": blocked.code}
+            code = others.get(name) or partial(panel_routines.code, name)
+            return code(kind)[name]
 
         w.call(w.program.routine(name, kind, make, self.size, self.most), *given)
 
