@@ -21,6 +21,7 @@ from graphcore.backends.llvm_kernels import (
     dense,
     machine,
     matvecs,
+    packed,
     small_matrices,
     thin,
     transposing,
@@ -32,7 +33,7 @@ from tests.guards import ZONE
 
 sites: list[str] = []
 """What was being written, and how, by the numbers that checks have."""
-ROUTINES = dense, matvecs, small_matrices, thin, transposing
+ROUTINES = dense, matvecs, packed, small_matrices, thin, transposing
 """The modules whose `code` is a routine that accesses buffers."""
 KEPT: list[object] = []
 """Checked routines: programs that were made in a block may run after it."""

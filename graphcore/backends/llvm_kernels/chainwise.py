@@ -31,15 +31,16 @@ def some_rows_at_a_time(w: Writer, step: Chain, homes: Homes) -> None:
                 if base not in step.made:
                     w.lying(base)
     blocks = b.op("udiv", b.add(last, integer(ROWS - 1)), integer(ROWS))
-    beside = b.call("smax", blocks, integer(1))
-    many = b.op("udiv", b.add(last, b.sub(beside, integer(1))), beside)
+
+    def begin(number: Value) -> Value:
+        """Where a block begins: they are as long as each other, but for one row."""
+        return b.op("udiv", b.mul(number, last), blocks)
 
     own = buffers
 
     def in_turn(at: At) -> None:
         def block(number: Value) -> Sequence[Value]:
-            first = b.mul(number, many)
-            end = b.call("smin", b.add(first, many), last)
+            first, end = begin(number), begin(b.add(number, integer(1)))
             here = {x: [seen_from(w, step, x, each, first) for each in own[x]] for x in own}
             for part in step.steps:
                 if isinstance(part, Rows):

@@ -6,7 +6,8 @@ is read as it lies where values of a row lie side by side: a strip of columns of
 stack, where it stays in the fastest cache, and read for several rows of x at once, whose sums are
 in registers.
 
-Where registers are few, `packed` computes products of many rows: it copies x as well.
+Where registers are few, `packed` computes products of many rows: it copies x as well. `remove`
+calls it; who calls `dense` asks `is_packed` before.
 
 Blocks of the inner axis are added up one after the other. They are shorter where few rows read a
 large y along its rows, but not so short that there are many; otherwise the bits of a sum do not
@@ -22,13 +23,16 @@ from typing import NamedTuple
 from graphcore.backends.rounding import ADDITIONS, GROUP
 from graphcore.ir import Size
 
+from . import packed
 from .addressing import Buffer, Index
 from .arithmetic import literal
 from .builder import FALSE, TRUE, WIDTH, Builder, Value, integer
 from .elementary import compiled, module
+from .entrance import Address
 from .machine import Code, cached, levels
-from .packed import SCRATCH, Packed
 from .product_sums import CHUNK, IN_CACHE, INNER, SUMS, Joins, ProductSums
+from .storing import reaches
+from .writer import Writer
 
 KINDS = "f64", "f32"
 ROWS = {"x86-64-v4": 8, "x86-64-v3": 4}
@@ -82,12 +86,50 @@ def is_deep(b: Builder, rows: Value, inner: Value, columns: Value) -> Value:
 def is_copied(rows: Size | None, is_transposed: bool) -> bool:
     """Whether `dense` may copy so many rows of x, if they are known: it needs memory then."""
     few = isinstance(rows, int) and rows <= FEW_ROWS
-    return is_transposed or (levels()[0] in PACKS and not few)
+    return is_transposed or (may_pack() and not few)
+
+
+def is_packed(b: Builder, rows: Value) -> Value:
+    """Whether a product of so many rows is computed by `packed`."""
+    return reaches(b, rows, FEW_ROWS + 1) if may_pack() else FALSE
+
+
+def may_pack() -> bool:
+    """Whether `packed` is quicker here for products of many rows."""
+    return levels()[0] in PACKS
 
 
 def scratch_for(level: str) -> tuple[int, int]:
     """The shape of memory for copies of operands, by the level of x86-64."""
-    return SCRATCH if level in PACKS else ROWS_PER_STRIP[level], INNER
+    return packed.SCRATCH if level in PACKS else ROWS_PER_STRIP[level], INNER
+
+
+def call(w: Writer, kind: str, rows: Size, given: Sequence[Value]) -> Sequence[Value]:
+    """Call the routine for a product of so many rows, or for a block of them: of many it has many.
+
+    A routine takes long to make: each is made only for sizes that need it.
+    """
+    program = w.program
+
+    def many_rows() -> Sequence[Value]:
+        def make() -> int:
+            return packed.code(kind)["packed"]
+
+        w.call(program.routine("packed", kind, make, rows, FEW_ROWS), *given)
+        return ()
+
+    def few_rows() -> Sequence[Value]:
+        def make() -> int:
+            return code(kind)["dense"]
+
+        if may_pack():  # of at most FEW_ROWS
+            w.call(program.routine("dense", kind, make, -rows, -FEW_ROWS - 1), *given)
+        else:
+            w.call(program.shared(("dense", kind), Address(make())), *given)
+        return ()
+
+    w.b.branch(is_packed(w.b, w.size(rows)), many_rows, few_rows)
+    return ()
 
 
 @cached
@@ -157,7 +199,7 @@ class Dense(ProductSums):
         )
         width = integer(VECTORS * self.b.width)
         self.strip = Buffer(Value("%strip", "ptr"), (integer(INNER), width), kind)
-        self.packed = Packed(kind, level, name) if level in PACKS else None
+        self.packed = packed.Packed(kind, level, name) if level in PACKS and self.removes else None
 
     def text(self) -> str:
         """The module."""

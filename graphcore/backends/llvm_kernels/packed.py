@@ -18,6 +18,8 @@ from graphcore.backends.rounding import GROUP
 from .addressing import Buffer, Index
 from .arithmetic import literal
 from .builder import TRUE, Value, integer
+from .elementary import compiled, module
+from .machine import Code, cached, levels
 from .product_sums import IN_CACHE, INNER, Joins, Place, ProductSums
 from .squares import transposed
 
@@ -44,6 +46,12 @@ Beside 16 of float64, 32 took up to a tenth longer, and 8 as long.
 """
 SCRATCH = MOST_ROWS + INNER + 1
 """How much memory there is for copies, in rows of INNER values."""
+
+
+@cached
+def code(kind: str) -> Code:
+    """The machine code of `packed` for values of a kind."""
+    return compiled(Packed(kind, levels()[0], "packed").text(), "packed")
 
 
 class Strip(NamedTuple):
@@ -85,8 +93,18 @@ class Packed(ProductSums):
         self.of_y = self.p.moved(self.of_x, integer(MOST_ROWS * INNER), behind)
         self.totals = Buffer(Value("%totals", "ptr"), (integer(ROWS), integer(self.width)), kind)
 
+    def text(self) -> str:
+        """The module."""
+        self.write()
+        return module(self.head(self.name), self.b)
+
     def lines(self, name: str) -> list[str]:
-        """The lines of the function."""
+        """The lines of the function, for a module that calls it by a name."""
+        self.write()
+        return [f"{self.head(name)} #0 {{", "entry:", *self.b.lines[0], "}"]
+
+    def write(self) -> None:
+        """Write the function."""
         b = self.b
         wide = b.widen(literal(0.0, self.kind)).type
         b.lines[0].append(f"  %totals = alloca [{ROWS * VECTORS} x {wide}], align 64")
@@ -94,7 +112,6 @@ class Packed(ProductSums):
         self.is_far = b.neither(is_small)
         self.walk(integer(INNER), self.block)
         b.do("ret void")
-        return [f"{self.head(name)} #0 {{", "entry:", *b.lines[0], "}"]
 
     def block(self, k: Value, many: Value) -> None:
         """The products of a block of the inner axis."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Sequence
 from copy import copy
 from functools import partial
-from types import ModuleType
 from typing import NamedTuple
 
 from graphcore.backends.rounding import PRODUCTS_OF_BLAS
@@ -284,7 +283,7 @@ def block_of_product(
     memory: Memory,
     is_thin: Value,
 ) -> None:
-    """A block of the product at an index of the batch."""
+    """A block of the product at an index of the batch; of many rows it has no few."""
     x, y = map(operand, node.inputs)
     k, j = w.size(node.inputs[0].type.shape[-1]), w.size(node.type.shape[-1])
     of_x, of_y = w.size(x.apart), w.size(y.apart)
@@ -299,19 +298,19 @@ def block_of_product(
     ]
     sums = moved(w.b, memory.sums, w.b.add(before, block.column), buffer.kind)
 
-    def call(module: ModuleType, name: str, *given: Value) -> Sequence[Value]:
-        address = Address(module.code(buffer.kind)[name])
-        w.call(w.program.shared((name, buffer.kind), address), *given)
+    def by_thin() -> Sequence[Value]:
+        address = Address(thin.code(buffer.kind)["thin"])
+        given = *starts, block.rows, k, j, *lying[:2], of_y
+        w.call(w.program.shared(("thin", buffer.kind), address), *given)
         return ()
 
-    of_thin = *starts, block.rows, k, j, *lying[:2], of_y
     upper = TRUE if is_own_product(node) else FALSE
     of_dense = (
         *(*starts, sums, memory.scratch, block.rows, k, block.columns),
         *(*lying, j, k, upper),
     )
-    ways = partial(call, thin, "thin", *of_thin), partial(call, dense, "dense", *of_dense)
-    w.b.branch(is_thin, *ways)
+    rows = node.type.shape[-2]
+    w.b.branch(is_thin, by_thin, partial(dense.call, w, buffer.kind, rows, of_dense))
 
 
 def sums_of_chunks(w: Writer, node: Node, buffer: Buffer, memory: Memory) -> None:
@@ -322,7 +321,6 @@ def sums_of_chunks(w: Writer, node: Node, buffer: Buffer, memory: Memory) -> Non
     rows, inner, columns = map(w.size, (*node.inputs[0].type.shape, node.type.shape[-1]))
     strides = [n for side in (x, y) for n in side.steps(w.size(side.apart))]
     upper, kind = TRUE if is_own_product(node) else FALSE, buffer.kind
-    code = Address(dense.code(kind)["dense"])
 
     def chunk(scratch: Value, first: Value) -> Sequence[Value]:
         number, many = b.op("sdiv", first, integer(CHUNK)), b.sub(inner, first)
@@ -335,8 +333,7 @@ def sums_of_chunks(w: Writer, node: Node, buffer: Buffer, memory: Memory) -> Non
             *(rows, b.call("smin", many, integer(CHUNK)), columns),
             *(*strides, columns, inner, upper),
         )
-        w.call(w.program.shared(("dense", kind), code), *given)
-        return ()
+        return dense.call(w, kind, node.type.shape[-2], given)
 
     def chunks() -> None:
         step = partial(chunk, memory.of_thread().scratch)

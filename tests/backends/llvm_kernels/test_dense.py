@@ -12,7 +12,14 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
-from graphcore.backends.llvm_kernels import dense, elementary, machine, product_sums, storing
+from graphcore.backends.llvm_kernels import (
+    dense,
+    elementary,
+    machine,
+    packed,
+    product_sums,
+    storing,
+)
 from graphcore.backends.rounding import ADDITIONS
 
 from .native import fenced, needs_machine_code
@@ -45,7 +52,8 @@ def level(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
 
 @machine.cached
 def code(kind: str, level: str, name: str) -> machine.Code:
-    return elementary.compiled(dense.Dense(kind, level, name).text(), name, level=level)
+    routine = packed.Packed if name == "packed" else dense.Dense
+    return elementary.compiled(routine(kind, level, name).text(), name, level=level)
 
 
 def multiplied(
@@ -55,13 +63,15 @@ def multiplied(
     upper: bool = False,
     name: str = "dense",
 ) -> np.ndarray:
-    """x y by the routine, for matrices that are row-major or column-major."""
+    """x y by the routine for so many rows, for matrices that are row-major or column-major."""
+    packs = name == "dense" and len(x) > dense.FEW_ROWS and dense.may_pack()
     if z is None:
         z = np.full((len(x), y.shape[1]), 7, x.dtype)
+    routine = "packed" if packs else name
     kind = next(kind for kind, dtype in KINDS.items() if x.dtype == dtype)
     pointers, sizes = [ctypes.c_void_p] * 5, [ctypes.c_int64] * 9
     call = ctypes.CFUNCTYPE(None, *pointers, *sizes, ctypes.c_bool)(
-        code(kind, dense.levels()[0], name)[name]
+        code(kind, dense.levels()[0], routine)[routine]
     )
     steps = [step // x.itemsize for step in (*x.strides, *y.strides, z.strides[0])]
     part = np.full_like(z, 7, shape=(2, len(z), steps[-1]))

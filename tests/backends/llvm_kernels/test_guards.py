@@ -142,7 +142,8 @@ def test_places_in_routines_are_checked(
     with guards.guarded(), checks.checked():
         gc.compile([x], y, native=True)(np.eye(9))
         [found] = checks.found()
-        assert "test_guards.py" in found
+        made_at_the_call = module is dense.Dense  # as it depends on sizes
+        assert ("no node" if made_at_the_call else "test_guards.py") in found
         guards.found()
     np.testing.assert_array_equal(gc.compile([x], y, native=True)(np.eye(9)), wanted)
 
