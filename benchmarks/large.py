@@ -372,11 +372,11 @@ def main(arguments: Iterable[str] | None = None) -> None:
     rows: list[dict[str, Any]] = []
     for name in chosen.names:
         one = None
-        for threads in chosen.threads:
+        for threads in sorted(chosen.threads):
             row = run(name, threads, chosen.rounds, pythons, most[threads])
             if row is None:
                 continue
-            one = row if one is None else one
+            one = row if threads == 1 else one
             rows.append(cells(row, one))
             if len(rows) == 1:
                 print(line({key: key for key in rows[0]}))

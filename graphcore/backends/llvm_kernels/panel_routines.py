@@ -158,9 +158,9 @@ def pull_back(kind: str) -> str:
             for x_right in [moved(b, x, size, kind) for x in (u, h)]
         ]
         solve, remove = blocked.code(kind)["solve"], dense.code_that_removes(kind)["remove"]
-        doubled = code("add_transpose", kind)["add_transpose"]
+        add_transpose = code("add_transpose", kind)["add_transpose"]
         call(b, "@pull_back", corner, h_corner, both, scratch, rest, apart)
-        call(b, doubled, h_corner, both, rest, apart)
+        call(b, add_transpose, h_corner, both, rest, apart)
         strides = apart, one, apart, one, apart, rest
         sizes = size, rest, rest
         call(b, remove, right, both, h_right, h_right, scratch, *sizes, *strides, FALSE)
