@@ -47,7 +47,9 @@ SOME_ROWS = 2 * FEW_ROWS, 8 * FEW_ROWS
 """Of few and of many rows a thread takes so many at least: with `FEW_ROWS` the bits would differ,
 and a strip is copied for the rows of each piece."""
 SOME_COLUMNS = 192
-"""Of fewer rows than the latter a thread takes so many columns at least: whole strips."""
+"""Where threads share columns one takes so many at least: each copies what it needs of x."""
+MULTIPLE = 8
+"""Pieces of columns but the last have a multiple of so many."""
 ROWS_IN_PLACE = 32
 """How many rows read such strips, so that the result is written along its rows."""
 INNER_OF_FEW_ROWS = 16
@@ -69,9 +71,20 @@ def rows_at_once(b: Builder, rows: Value) -> Value:
     return b.call("smax", least, b.call("smin", most, b.op("sdiv", rows, integer(FEW_ROWS))))
 
 
+def columns_at_once(b: Builder, columns: Value) -> Value:
+    """How many columns one thread takes at least: so many that it gets as many as the others."""
+    parts = integer(1)
+    for power in (2, 4, 8, 16, 32, 64):
+        parts = b.select(reaches(b, columns, power * SOME_COLUMNS), integer(power), parts)
+    return b.op("and", b.op("sdiv", columns, parts), integer(-MULTIPLE))
+
+
 def is_wide(b: Builder, rows: Value, columns: Value) -> Value:
-    """Whether threads share the columns of a product, which has few rows, and not the rows."""
-    is_few = b.op("icmp slt", rows, integer(SOME_ROWS[1]))
+    """Whether threads share the columns of a product and not the rows, which are fewer.
+
+    Each piece of columns copies x, and each of rows y.
+    """
+    is_few = b.op("icmp slt", rows, b.call("smax", columns, integer(SOME_ROWS[1])))
     return b.both(is_few, b.op("icmp sge", columns, integer(2 * SOME_COLUMNS)))
 
 

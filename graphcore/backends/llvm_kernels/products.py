@@ -150,7 +150,8 @@ def by_parts(w: Writer, node: Node, buffer: Buffer) -> None:
             block_of_product(w, node, buffer, index, block, own_memory, is_thin)
 
         size = w.b.select(wide, columns, rows)
-        least = w.b.select(wide, integer(dense.SOME_COLUMNS), dense.rows_at_once(w.b, rows))
+        of_columns, of_rows = dense.columns_at_once(w.b, columns), dense.rows_at_once(w.b, rows)
+        least = w.b.select(wide, of_columns, of_rows)
         in_ranges(w, batch, size, least, some)
 
     def in_rows() -> Sequence[Value]:
