@@ -77,15 +77,19 @@ def measure(
     clock: race.Clock = time.perf_counter,
     first: bool = True,
 ) -> list[race.Result]:
-    """Race all, and print a line for each as it is done."""
+    """Race all that a peer has, and print a line for each as it is done."""
     results = []
     with bar(out) as progress:
         task = progress.add_task("", total=len(programs))
         for program in programs:
             progress.update(task, description=program.name)
-            results.append(race.run(program, size, rounds, clock, first))
-            row = report.row_of(report.measured(results[-1]))
-            out.print(report.line(row), soft_wrap=True)
+            result = race.run(program, size, rounds, clock, first)
+            row = report.row_of(report.measured(result))
+            if report.ratios(row):
+                results.append(result)
+                out.print(report.line(row), soft_wrap=True)
+            else:
+                out.print(f"{program.name:18}none of the peers has it")
             progress.advance(task)
     return results
 
@@ -135,6 +139,8 @@ def main(arguments: Iterable[str] | None = None) -> int:
     clock = time.perf_counter if chosen.all_threads else time.process_time
     with mock.patch.object(benchmarks.programs, "PEERS", chosen.peers):
         results = measure(programs, chosen.size, chosen.rounds, out, clock, not chosen.calls)
+    if not results:
+        return 1
     found = report.as_json(results, "all" if chosen.all_threads else "one")
     out.print(*report.findings(found), sep="\n", soft_wrap=True)
     if chosen.json:

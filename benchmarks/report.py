@@ -150,11 +150,16 @@ def ours(row: Row, unit: str = "us") -> float | None:
     return value
 
 
+def ratios(row: Row, peers: Sequence[str] = PEERS) -> dict[str, float]:
+    """The times over ours of the peers that have a program."""
+    return {who: row[f"{who}_ratio"] for who in peers if row[f"{who}_ratio"] is not None}
+
+
 def best(row: Row, peers: Sequence[str] = PEERS) -> tuple[str, float]:
     """The fastest peer, and its time over ours."""
-    ratios = {who: row[f"{who}_ratio"] for who in peers if row[f"{who}_ratio"] is not None}
-    fastest = min(ratios, key=lambda who: ratios[who])
-    return fastest, ratios[fastest]
+    found = ratios(row, peers)
+    fastest = min(found, key=lambda who: found[who])
+    return fastest, found[fastest]
 
 
 def cells(row: Row) -> list[str]:

@@ -68,6 +68,15 @@ def test_a_program_is_measured_and_reported(
     assert (row["size"], row["jax_us"]) == ("tiny", None)
 
 
+@pytest.mark.slow
+def test_a_program_that_no_peer_has_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(programs, "PEERS", [])
+    monkeypatch.setattr(race, "WARM", 0.0)
+    out = Console(record=True, file=io.StringIO())
+    assert command.measure([Program("eight_schools")], "tiny", 2, out, first=False) == []
+    assert "none of the peers" in out.export_text()
+
+
 def test_a_large_program_answers_and_is_reported(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
