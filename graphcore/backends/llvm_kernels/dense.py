@@ -46,10 +46,12 @@ FEW_ROWS = 16
 SOME_ROWS = 2 * FEW_ROWS, 8 * FEW_ROWS
 """Of few and of many rows a thread takes so many at least: with `FEW_ROWS` the bits would differ,
 and a strip is copied for the rows of each piece."""
+ROWS_OF_PIECE = 96
+"""Where `packed` copies y for each piece of rows, so that these take ten times as long."""
 SOME_COLUMNS = 192
 """Where threads share columns one takes so many at least: each copies what it needs of x."""
 MULTIPLE = 8
-"""Pieces of columns but the last have a multiple of so many."""
+"""Pieces of rows or columns but the last have a multiple of so many."""
 ROWS_IN_PLACE = 32
 """How many rows read such strips, so that the result is written along its rows."""
 INNER_OF_FEW_ROWS = 16
@@ -67,16 +69,20 @@ STRIPS_OF_COPY = 4
 
 def rows_at_once(b: Builder, rows: Value) -> Value:
     """How many rows of a product one thread takes at least."""
+    if may_pack():
+        return at_once(b, rows, ROWS_OF_PIECE)
     least, most = map(integer, SOME_ROWS)
     return b.call("smax", least, b.call("smin", most, b.op("sdiv", rows, integer(FEW_ROWS))))
 
 
-def columns_at_once(b: Builder, columns: Value) -> Value:
-    """How many columns one thread takes at least: so many that it gets as many as the others."""
+def at_once(b: Builder, size: Value, least: int) -> Value:
+    """How many of so many rows or columns a thread takes: it gets as many as the others."""
     parts = integer(1)
     for power in (2, 4, 8, 16, 32, 64):
-        parts = b.select(reaches(b, columns, power * SOME_COLUMNS), integer(power), parts)
-    return b.op("and", b.op("sdiv", columns, parts), integer(-MULTIPLE))
+        parts = b.select(reaches(b, size, power * least), integer(power), parts)
+    return b.call(
+        "smax", b.op("and", b.op("sdiv", size, parts), integer(-MULTIPLE)), integer(least)
+    )
 
 
 def is_wide(b: Builder, rows: Value, columns: Value) -> Value:

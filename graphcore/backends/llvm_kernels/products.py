@@ -150,7 +150,8 @@ def by_parts(w: Writer, node: Node, buffer: Buffer) -> None:
             block_of_product(w, node, buffer, index, block, own_memory, is_thin)
 
         size = w.b.select(wide, columns, rows)
-        of_columns, of_rows = dense.columns_at_once(w.b, columns), dense.rows_at_once(w.b, rows)
+        of_columns = dense.at_once(w.b, columns, dense.SOME_COLUMNS)
+        of_rows = dense.rows_at_once(w.b, rows)
         least = w.b.select(wide, of_columns, of_rows)
         in_ranges(w, batch, size, least, some)
 
