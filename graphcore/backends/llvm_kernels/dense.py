@@ -47,9 +47,9 @@ SOME_ROWS = 2 * FEW_ROWS, 8 * FEW_ROWS
 """Of few and of many rows a thread takes so many at least: with `FEW_ROWS` the bits would differ,
 and a strip is copied for the rows of each piece."""
 ROWS_OF_PIECE = 96
-"""Where `packed` copies y for each piece of rows, so that these take ten times as long."""
+"""The fewest rows of a piece that a thread takes where `packed` copies y for each of them."""
 SOME_COLUMNS = 192
-"""Where threads share columns one takes so many at least: each copies what it needs of x."""
+"""The fewest columns of a piece where threads share columns: x is copied for each of them."""
 MULTIPLE = 8
 """Pieces of rows or columns but the last have a multiple of so many."""
 ROWS_IN_PLACE = 32
@@ -76,7 +76,7 @@ def rows_at_once(b: Builder, rows: Value) -> Value:
 
 
 def at_once(b: Builder, size: Value, least: int) -> Value:
-    """How many of so many rows or columns a thread takes: it gets as many as the others."""
+    """How many rows or columns are in a piece: equally many, and at least `least`."""
     parts = integer(1)
     for power in (2, 4, 8, 16, 32, 64):
         parts = b.select(reaches(b, size, power * least), integer(power), parts)

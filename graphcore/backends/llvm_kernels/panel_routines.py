@@ -95,8 +95,8 @@ def factor_rows(kind: str) -> str:
     return text.done("factor_rows", "ptr noalias %a, ptr %info, i64 %n, i64 %apart")
 
 
-def turn(kind: str) -> str:
-    """The IR of `turn`: y becomes the transpose of x; if `lower` holds, 0 above the diagonal."""
+def copy_transposed(kind: str) -> str:
+    """The IR of `copy_transposed`: y becomes xᵀ; if `lower` holds, with 0 above the diagonal."""
     text = Text(kind, width=WIDTH)
     b, p = text.b, text.p
     names = "rows", "columns", "x_apart", "y_apart"
@@ -130,7 +130,8 @@ def turn(kind: str) -> str:
 
     p.looped(integer(0), rows, WIDTH, (), rows_from)
     given = ", ".join([size.typed for size in sizes])
-    return text.done("turn", f"ptr noalias readonly %x, ptr noalias %y, {given}, i1 %lower")
+    given = f"ptr noalias readonly %x, ptr noalias %y, {given}, i1 %lower"
+    return text.done("copy_transposed", given)
 
 
 # ---- cotangents of factors
@@ -264,7 +265,7 @@ def add_transpose(kind: str) -> str:
 WRITTEN: dict[str, Callable[[str], str]] = {
     "factor": factor,
     "factor_rows": factor_rows,
-    "turn": turn,
+    "copy_transposed": copy_transposed,
     "pull_back": pull_back,
     "pull_back_rows": pull_back_rows,
     "add_transpose": add_transpose,

@@ -47,13 +47,11 @@ class Panels:
         self.taken, memory = zip(*map(w.program.take, self.types), strict=True)
         self.scratch, self.band, *self.blocks = memory
 
-    def of_thread(self) -> tuple[Value, Value]:
-        """The scratch memory, and that of a band, of each thread in the loop that is shared."""
-        w, pairs = self.w, zip((self.scratch, self.band), self.types, strict=False)
-        scratch, band = [
-            w.sharing.own(pointer, partial(w.program.bytes, type)) for pointer, type in pairs
-        ]
-        return scratch, band
+    def of_thread(self, *memory: Value) -> list[Value]:
+        """The scratch memory, or that of a band, of each thread in the loop that is shared."""
+        types = dict(zip((self.scratch, self.band), self.types, strict=False))
+        own, bytes = self.w.sharing.own, self.w.program.bytes
+        return [own(pointer, partial(bytes, types[pointer])) for pointer in memory]
 
     def at(self, matrix: Value, row: Value, column: Value) -> Value:
         """Where an element lies."""
@@ -81,7 +79,7 @@ class Panels:
 
     def solve_rows(
         self, x: Value, corner: Value, rows: Value, many: Value, transposed: bool,
-        memory: tuple[Value, Value],
+        memory: Sequence[Value],
     ) -> None:  # fmt: skip
         """Rows from x on become the y with y tᵀ = x, or y t = x, for the lower t at a corner."""
         b, run, n, one, apart = self.b, self.run, self.n, integer(1), integer(BAND)
@@ -90,9 +88,9 @@ class Panels:
 
         def some(i: Value) -> Sequence[Value]:
             size, own = b.call("smin", b.sub(rows, i), apart), self.at(x, i, integer(0))
-            run("turn", own, band, size, many, n, apart, FALSE)
+            run("copy_transposed", own, band, size, many, n, apart, FALSE)
             run("solve", corner, band, scratch, many, size, apart, *ways)
-            run("turn", band, own, many, size, apart, n, FALSE)
+            run("copy_transposed", band, own, many, size, apart, n, FALSE)
             return ()
 
         self.w.places.looped(integer(0), rows, BAND, (), some)
@@ -114,7 +112,7 @@ def cholesky(w: Writer, kind: str, size: Size, a: Value, info: Value) -> None:
         left, below = b.sub(n, k), b.add(k, many)
 
         def removed() -> None:
-            scratch, _ = panels.of_thread()
+            (scratch,) = panels.of_thread(panels.scratch)
 
             def rows(_: object, first: Value, size: Value) -> None:
                 row = b.add(k, first)
@@ -125,7 +123,7 @@ def cholesky(w: Writer, kind: str, size: Size, a: Value, info: Value) -> None:
             in_ranges(w, (), left, integer(BAND), rows)
 
         def solved() -> None:
-            memory = panels.of_thread()
+            memory = panels.of_thread(panels.scratch, panels.band)
 
             def rows(_: object, first: Value, size: Value) -> None:
                 x = at(a, b.add(below, first), k)
@@ -135,9 +133,9 @@ def cholesky(w: Writer, kind: str, size: Size, a: Value, info: Value) -> None:
 
         corner = at(a, k, k)
         panels.over(left, k, many, shared=removed)
-        run("turn", corner, block, many, many, n, integer(APART), FALSE)
+        run("copy_transposed", corner, block, many, many, n, integer(APART), FALSE)
         run("factor", block, panels.scratch, info, many, integer(APART))
-        run("turn", block, corner, many, many, integer(APART), n, TRUE)
+        run("copy_transposed", block, corner, many, many, integer(APART), n, TRUE)
         panels.over(b.sub(n, below), many, many, shared=solved)
         return ()
 
@@ -163,21 +161,21 @@ def cholesky_cotangent(w: Writer, kind: str, lower: Value, g: Value, size: Size)
         left = b.sub(n, below)
 
         def solved() -> None:
-            scratch, band = panels.of_thread()
+            memory = panels.of_thread(panels.scratch, panels.band)
 
             def rows(_: object, first: Value, size: Value) -> None:
                 row = b.add(below, first)
                 x, y, z = at(g, row, k), at(lower, k, zero), at(g, row, zero)
-                panels.solve_rows(x, at(lower, k, k), size, many, False, (scratch, band))
+                panels.solve_rows(x, at(lower, k, k), size, many, False, memory)
                 strides = n, one, n, one, n, many
-                run("remove", x, y, z, z, scratch, size, many, k, *strides, FALSE)
+                run("remove", x, y, z, z, memory[0], size, many, k, *strides, FALSE)
 
             in_ranges(w, (), left, integer(BAND), rows)
 
         def removed(
             x: Value, y: Value, inner: Value, columns: Value, steps: Sequence[Value]
         ) -> None:
-            scratch, _ = panels.of_thread()
+            (scratch,) = panels.of_thread(panels.scratch)
 
             def some(_: object, first: Value, size: Value) -> None:
                 right, z = at(y, zero, first), at(g, k, first)
@@ -189,10 +187,10 @@ def cholesky_cotangent(w: Writer, kind: str, lower: Value, g: Value, size: Size)
         of_below = at(g, below, k), at(lower, below, zero), left, below, (one, n)
         panels.over(left, below, many, shared=solved)
         panels.over(left, below, many, shared=partial(removed, *of_below))
-        run("turn", at(lower, k, k), block, many, many, n, apart, FALSE)
-        run("turn", at(g, k, k), own, many, many, n, apart, FALSE)
+        run("copy_transposed", at(lower, k, k), block, many, many, n, apart, FALSE)
+        run("copy_transposed", at(g, k, k), own, many, many, n, apart, FALSE)
         run("pull_back", block, own, both, panels.scratch, many, apart)
-        run("turn", own, at(g, k, k), many, many, apart, n, TRUE)
+        run("copy_transposed", own, at(g, k, k), many, many, apart, n, TRUE)
         run("add_transpose", own, both, many, apart)
         of_block = both, at(lower, k, zero), many, k, (apart, one)
         panels.over(many, k, many, shared=partial(removed, *of_block))

@@ -46,7 +46,7 @@ def cholesky_vjp(node: Node, ct: Node) -> tuple[Node]:
 
 
 def cholesky_cotangent_vjp(node: Node, ct: Node) -> tuple[Node, Node]:
-    """2 x = l⁻ᴴ (p + pᴴ) l⁻¹ with p = Φ(lᴴ g), of which the result is Φ, the diagonal whole.
+    """The result is Φ(2 x) for 2 x = l⁻ᴴ (p + pᴴ) l⁻¹ and p = Φ(lᴴ g).
 
     Φ is the lower triangle with half its diagonal (Murray 2016). With w = ȳ + ȳᴴ, the diagonal
     once, and n = Φ(l⁻¹ w l⁻ᴴ):  ḡ = l n, which is the tangent of l for that of a, and

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import graphcore as gc
+from graphcore.backends.llvm_kernels import dense
 from graphcore.backends.llvm_kernels.planning import best_plan
 from graphcore.ir.graph import Graph
 from graphcore.ir.node import Node
@@ -156,3 +157,17 @@ def test_an_inner_axis_as_long_as_a_loop_finds() -> None:
     given = rng.standard_normal((5, 5)), rng.standard_normal(5)
     found, wanted = (gc.compile([a, start], slope, native=way)(*given) for way in (True, False))
     np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-12)
+
+
+def test_routines_are_made_for_the_rows_of_a_call() -> None:
+    """One serves up to FEW_ROWS rows, another more: both at their edge, and one after the other."""
+    x, y = gc.tensor("x", {"i": None, "k": None}), gc.tensor("y", {"k": None, "j": None})
+    product = gc.dot(x, y, dim="k")
+    f = gc.compile([x, y], [product, gc.special.softmax(product, "j").sum("j")], native=True)
+    rng = np.random.default_rng(12)
+    few = dense.FEW_ROWS
+    for rows in (few + 1, few, 1, 129, 0, 16001):
+        a, b = rng.normal(size=(rows, 30)), rng.normal(size=(30, 70))
+        found, ones = f(a, b)
+        np.testing.assert_allclose(found, a @ b, atol=1e-12)
+        np.testing.assert_allclose(ones, np.ones(rows), atol=1e-12)
