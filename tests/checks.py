@@ -19,9 +19,11 @@ from weakref import WeakValueDictionary
 from graphcore.backends import llvm_kernels
 from graphcore.backends.llvm_kernels import (
     dense,
+    lu_routines,
     machine,
     matvecs,
     packed,
+    removal,
     small_matrices,
     thin,
     transposing,
@@ -33,7 +35,7 @@ from tests.guards import ZONE
 
 sites: list[str] = []
 """What was being written, and how, by the numbers that checks have."""
-ROUTINES = dense, matvecs, packed, small_matrices, thin, transposing
+ROUTINES = dense, lu_routines, matvecs, packed, removal, small_matrices, thin, transposing
 """The modules whose `code` is a routine that accesses buffers."""
 KEPT: list[object] = []
 """Checked routines: programs that were made in a block may run after it."""

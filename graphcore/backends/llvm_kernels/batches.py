@@ -227,13 +227,10 @@ def in_groups(
     w.b.branch(are_worth_it(w, kind, shape, sizes), side_by_side, alone)
 
 
-def work_of_batch(w: Writer, shape: Shape, sizes: Sequence[Value], by_lapack: bool = True) -> Value:
-    """About how much solving a batch computes, if LAPACK does not use threads of its own for it."""
-    b, n = w.b, sizes[0] if sizes else integer(1)
-    values = b.mul(b.mul(n, b.mul(n, n)), w.program.count(shape))
-    if not by_lapack:
-        return values
-    return b.select(reaches(b, n, small_matrices.MOST_SOLVED + 1), integer(0), values)
+def work_of_batch(w: Writer, shape: Shape, sizes: Sequence[Value]) -> Value:
+    """About how much solving a batch computes."""
+    n = sizes[0] if sizes else integer(1)
+    return w.b.mul(w.b.mul(n, w.b.mul(n, n)), w.program.count(shape))
 
 
 def are_worth_it(w: Writer, kind: str, shape: Shape, sizes: Sequence[Value]) -> Value:

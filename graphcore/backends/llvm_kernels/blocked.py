@@ -13,16 +13,16 @@ from typing import NamedTuple
 
 from graphcore.ir import Shape, Size, TensorType
 
-from . import dense, small_matrices
-from .addressing import moved
+from . import dense, removal, small_matrices
+from .addressing import Buffer, moved
 from .batches import in_ranges
-from .builder import FALSE, TRUE, Builder, Value, integer
+from .builder import FALSE, PARTS, TRUE, Builder, Value, integer
 from .conversions import DTYPES
 from .elementary import compiled, module
 from .machine import Code, cached, levels
 from .writer import Writer
 
-KINDS = dense.KINDS
+KINDS = *dense.KINDS, *PARTS
 ROWS = 48
 """The most rows of a triangle that are solved one after the other."""
 MULTIPLE = 8
@@ -39,20 +39,23 @@ class Ways(NamedTuple):
     unit: bool
 
 
+def scratch_for(kind: str, rows: Size, is_transposed: bool) -> TensorType:
+    """The memory that solving a triangle of so many rows needs."""
+    is_small = isinstance(rows, int) and rows <= small_matrices.MOST_SOLVED
+    is_copied = not is_small and (kind in PARTS or dense.is_copied(rows, is_transposed))
+    return TensorType(DTYPES[kind], dense.scratch_for(levels()[0]) if is_copied else (0,))
+
+
 def solve_triangular(
     w: Writer, kind: str, shape: Shape,
-    where: Callable[[tuple[Value, ...]], tuple[Value, Value]], ways: Ways,
+    where: Callable[[tuple[Value, ...]], tuple[Value, Value]], ways: Ways, scratch: Buffer,
 ) -> None:  # fmt: skip
     """x of a shape becomes the y with t y = x; `where` says where those of a batch begin."""
     b, (*batch, rows, _), (n, columns) = w.b, shape, map(w.size, shape[-2:])
-    is_small = isinstance(rows, int) and rows <= small_matrices.MOST_SOLVED
-    is_copied = not is_small and dense.is_copied(rows, ways.transposed)
-    type = TensorType(DTYPES[kind], dense.scratch_for(levels()[0]) if is_copied else (0,))
-    taken, pointer = w.program.take(type)
 
     def ranges() -> None:
-        scratch = w.sharing.own(pointer, lambda: w.program.bytes(type))
-        by_halves = partial(solve_by_halves, w, kind, rows, scratch, ways)
+        own = scratch if w.sharing.waiting is None else w.own(scratch)
+        by_halves = partial(solve_by_halves, w, kind, rows, own.pointer, ways)
 
         def some(index: tuple[Value, ...], first: Value, many: Value) -> None:
             t, x = where(index)
@@ -74,7 +77,6 @@ def solve_triangular(
         return b.mul(each, w.program.count(tuple(batch)))
 
     w.sharing.over(work, ranges, once=True)
-    w.program.give_back(taken)
 
 
 def solve_by_halves(
@@ -101,7 +103,7 @@ def solve(kind: str) -> str:
 
     The strides of t are `down`, from row to row, and `across`, from column to column; one of them
     is 1. Rows of x lie `apart`. `scratch` is memory of the shape `dense.scratch_for`, which is used
-    if `dense.is_copied` says so.
+    for complex values, and if `dense.is_copied` says so.
     """
     b, one = Builder(), integer(1)
     names = "n", "columns", "apart", "down", "across"
@@ -132,7 +134,7 @@ def solve(kind: str) -> str:
         block = moved(b, t, b.add(b.mul(second, down), b.mul(first, across)), kind)
         left = moved(b, x, b.mul(second, apart), kind)
         steps = down, across, apart, one, apart, size
-        remove = dense.code_that_removes(kind)["remove"]
+        remove = removal.code(kind)["remove"]
         call(b, remove, block, solved, left, left, scratch, rest, size, columns, *steps, FALSE)
         part(second, rest)
         return ()

@@ -22,7 +22,6 @@ LETTERS = {"f32": "s", "f64": "d", "c64": "c", "c128": "z"}
 # `x` stands for the values, `int *` are 32 bits. All arguments are pointers.
 BLAS = {
     "gemm": "char, char, int, int, int, x, x, int, x, int, x, x, int",
-    "trsm": "char, char, char, char, int, int, x, x, int, x, int",
 }
 LAPACK = {
     "potrf": "char, int, x, int, int",

@@ -30,7 +30,7 @@ from .builder import FALSE, TRUE, WIDTH, Builder, Value, integer
 from .elementary import compiled, module
 from .entrance import Address
 from .machine import Code, cached, levels
-from .product_sums import CHUNK, IN_CACHE, INNER, SUMS, Joins, ProductSums
+from .product_sums import CHUNK, IN_CACHE, INNER, POINTERS, SUMS, Joins, ProductSums
 from .storing import reaches
 from .writer import Writer
 
@@ -159,7 +159,7 @@ def code(kind: str) -> Code:
 
 @cached
 def code_that_removes(kind: str) -> Code:
-    """The machine code of `remove` for values of a kind."""
+    """The machine code of `remove` for floats of a kind."""
     return compiled(Dense(kind, levels()[0], "remove").text(), "remove")
 
 
@@ -246,7 +246,7 @@ class Dense(ProductSums):
         assert packed is not None
         b.outlined += packed.lines("packed")
         b.declared |= packed.b.declared
-        pointers = [Value(f"%{name}", "ptr") for name in ("x", "y", "z", "part", "scratch")]
+        pointers = [Value(f"%{name}", "ptr") for name in POINTERS]
         given = ", ".join([x.typed for x in (*pointers, *self.sizes, self.upper)])
         b.do(f"call void @packed({given})")
         return ()

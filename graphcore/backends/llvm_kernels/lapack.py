@@ -14,7 +14,7 @@ from graphcore.ops import elementwise as e
 from graphcore.ops import linalg
 from graphcore.ops import tensor as t
 
-from . import blocked, capsules, panels, small_matrices
+from . import blocked, capsules, dense, panels, small_matrices
 from .addressing import Buffer, Index
 from .arithmetic import kind_of, literal, rule_of
 from .batches import each, each_shared, entries, work_of_batch
@@ -23,11 +23,11 @@ from .builder import TRUE, Value, integer
 from .entrance import Address
 from .places import At
 from .results import finished
+from .storing import reaches
 from .writer import Homes, Writer
 
 ROUTINES = {
     linalg.cholesky: ("potrf",),
-    linalg.solve_triangular: ("trsm",),
 }
 """The routines that an op needs."""
 
@@ -67,7 +67,7 @@ class Call:
         address = capsules.address(name, kind)
         assert address is not None, f"there is no {name} of {kind}"
         self.w, self.b, self.kind = w, w.b, kind
-        self.routine = w.program.pointer(w.program.address(Address(address)))
+        self.routine = w.program.shared((name, kind), Address(address))
 
     def cell(self, *values: Value) -> Value:
         """A place on the stack that holds values."""
@@ -128,15 +128,16 @@ def matrix(w: Writer, buffer: Buffer, type: TensorType, at: Value) -> Buffer:
 
 def may_be_in_panels(node: Node, most: int = panels.MOST_BY_LAPACK) -> bool:
     """Whether an op on matrices may work in panels: on known ones of more rows than `most` does."""
-    n = node.type.shape[-1]
+    a = node.inputs[0]
+    n, of_lu = a.type.shape[-1], node.op not in MATRICES
     is_small = isinstance(n, int) and n <= most
-    return kind_of(node) in blocked.KINDS and not is_small
+    return kind_of(a) in (blocked if of_lu else dense).KINDS and not is_small
 
 
 def cholesky(w: Writer, node: Node, homes: Homes) -> None:
     """l with a = l lᴴ, in the buffer of the result. LAPACK, by columns, sees the transpose of l."""
     b, (a,), buffer = w.b, node.inputs, w.home(node)
-    n, by_lapack = w.size(node.type.shape[-1]), buffer.kind not in blocked.KINDS
+    n, by_lapack = w.size(node.type.shape[-1]), buffer.kind not in dense.KINDS
     if by_lapack:
         check_sizes(w, node, n)
 
@@ -165,8 +166,13 @@ def cholesky(w: Writer, node: Node, homes: Homes) -> None:
 
         b.branch(is_set(w, info), lost)
 
+    def work() -> Value:
+        """None where LAPACK uses threads of its own."""
+        values, many = work_of_batch(w, batch, [n]), small_matrices.MOST_SOLVED + 1
+        return b.select(reaches(b, n, many), integer(0), values) if by_lapack else values
+
     batch = node.type.shape[:-2]
-    each_shared(w, batch, partial(work_of_batch, w, batch, [n], by_lapack), lambda: one)
+    each_shared(w, batch, work, lambda: one)
     finished(w, node, homes, buffer)
 
 
@@ -197,8 +203,7 @@ def cholesky_cotangent(w: Writer, node: Node, homes: Homes) -> None:
         small_matrices.either(w, n, small, larger, small_matrices.MOST_PULLED_BACK)
 
     batch = node.type.shape[:-2]
-    work = partial(work_of_batch, w, batch, [n], by_lapack=False)
-    each_shared(w, batch, work, lambda: one)
+    each_shared(w, batch, partial(work_of_batch, w, batch, [n]), lambda: one)
     finished(w, node, homes, buffer)
 
 
@@ -207,9 +212,6 @@ def solve_triangular(w: Writer, node: Node, homes: Homes) -> None:
     attrs, (a, right) = node.attrs, node.inputs
     buffer, factor = w.home(node), w.lying(lying(a))
     n, columns = map(w.size, node.type.shape[-2:])
-    by_blas = buffer.kind not in blocked.KINDS
-    if by_blas:
-        check_sizes(w, node, n, columns)
     w.copy(right, [buffer], stored=True)
     if attrs["check"] and not attrs["unit"]:
         refuse_singular(w, node, n, columns)
@@ -220,38 +222,9 @@ def solve_triangular(w: Writer, node: Node, homes: Homes) -> None:
         t, x = matrix(w, factor, a.type, at), matrix(w, buffer, node.type, at)
         return t.pointer, x.pointer
 
-    def one(at: Value, index: tuple[Value, ...]) -> None:
-        own, other = matrix(w, buffer, node.type, at), matrix(w, factor, a.type, at)
-        solve_in_place(w, Call(w, "trsm", buffer.kind), other, own, *ways)
-
-    if by_blas:
-        each_shared(w, batch, partial(work_of_batch, w, batch, [n]), lambda: one)
-    else:
-        blocked.solve_triangular(w, buffer.kind, node.type.shape, where, ways)
+    scratch = w.new(node, blocked.scratch_for(buffer.kind, node.type.shape[-2], ways.transposed))
+    blocked.solve_triangular(w, buffer.kind, node.type.shape, where, ways, scratch)
     finished(w, node, homes, buffer)
-
-
-def solve_in_place(
-    w: Writer, trsm: Call, t: Buffer, x: Buffer,
-    lower: bool, transposed: bool, unit: bool,
-) -> None:  # fmt: skip
-    """x becomes the y with t y = x, which both lie row by row: yᵀ tᵀ = xᵀ."""
-    n, columns = x.shape
-
-    def called() -> None:
-        how = (
-            "R",
-            "L" if lower == transposed else "U",
-            "T" if transposed else "N",
-            "U" if unit else "N",
-        )
-        sizes = trsm.size(columns), trsm.size(n), trsm.number(1.0)
-        trsm(*how, *sizes, t.pointer, trsm.stride(n), x.pointer, trsm.stride(columns))
-
-    given = x.kind, t.pointer, x.pointer, n, columns, columns, lower, transposed, unit
-    small_matrices.either(
-        w, n, lambda: small_matrices.solve_triangular(w, *given), called, small_matrices.MOST_SOLVED
-    )
 
 
 def refuse_singular(w: Writer, node: Node, n: Value, columns: Value) -> None:

@@ -18,12 +18,13 @@ from graphcore.ops import elementwise as e
 from graphcore.ops import linalg
 from graphcore.ops.leaf import values
 
-from . import batches, small_matrices
+from . import batches, blocked, panels, small_matrices
 from .addressing import Buffer, Index, index_of
 from .arithmetic import kind_of, literal, rule_of
 from .batches import each_shared, entries, in_groups
+from .blocked import Ways
 from .builder import PARTS, TRUE, Value, integer
-from .lapack import Call, check_sizes, is_set, matrix, side_by_side, solve_in_place, without_result
+from .lapack import Call, check_sizes, is_set, matrix, side_by_side, without_result
 from .results import changed, finished
 from .writer import Homes, Writer
 
@@ -31,18 +32,18 @@ ROUTINES = {
     linalg.lu_factor: ("getrf",),
     linalg.det: ("getrf",),
     linalg.slogdet: ("getrf",),
-    linalg.lu_solve: ("trsm",),
-    **dict.fromkeys((linalg.solve, linalg.inv), ("getrf", "trsm")),
+    **dict.fromkeys((linalg.solve, linalg.inv), ("getrf",)),
     linalg.solve_tridiagonal: ("gtsv",),
 }
 At = tuple[Index, ...]
 
 
 class Factors(NamedTuple):
-    """Memory for the factors of one matrix, and for the exchanges of its columns."""
+    """Memory for the factors of one matrix, for exchanges of its columns, and for products."""
 
     packed: Buffer
     exchanges: Buffer
+    scratch: Buffer
     n: Value
 
 
@@ -51,14 +52,16 @@ def memory(w: Writer, node: Node, a: Node) -> Factors:
     n = a.type.shape[-1]
     packed = w.new(node, TensorType(a.type.dtype, (n, n)))
     exchanges = w.new(node, TensorType(np.dtype(np.int32), (n,)))
+    scratch = w.new(node, blocked.scratch_for(packed.kind, n, True))
     size = w.size(n)
     check_sizes(w, node, size)
-    return Factors(packed, exchanges, size)
+    return Factors(packed, exchanges, scratch, size)
 
 
 def owned(w: Writer, f: Factors) -> Factors:
     """Memory of each thread, where the loop that comes next is shared."""
-    return f._replace(packed=w.own(f.packed), exchanges=w.own(f.exchanges))
+    packed, exchanges, scratch, _ = f
+    return Factors(w.own(packed), w.own(exchanges), w.own(scratch), f.n)
 
 
 def positions(index: Sequence[Value]) -> At:
@@ -74,19 +77,23 @@ def copy(w: Writer, x: Node, at: At, buffer: Buffer) -> None:
     side_by_side(w, rows, columns, put)
 
 
-def factor(w: Writer, f: Factors, a: Node, at: At, getrf: Call) -> Value:
+def factor(w: Writer, f: Factors, a: Node, at: At) -> Value:
     """Factor a matrix of a batch; whether a factor of 0 shows on the diagonal."""
-    info = getrf.info()
+    kind = f.packed.kind
+    getrf = Call(w, "getrf", kind)
+    info, memory = getrf.info(), (f.packed.pointer, f.exchanges.pointer)
     copy(w, a, at, f.packed)
 
     def called() -> None:
         size = getrf.size(f.n)
-        getrf(size, size, f.packed.pointer, getrf.stride(f.n), f.exchanges.pointer, info)
+        getrf(size, size, memory[0], getrf.stride(f.n), memory[1], info)
 
-    given = getrf.kind, f.packed.pointer, f.exchanges.pointer, f.n, info
-    small_matrices.either(
-        w, f.n, lambda: small_matrices.factored(w, *given), called, small_matrices.MOST_ROWS
-    )
+    def larger() -> None:
+        by_panels = partial(panels.lu, w, kind, a.type.shape[-1], *memory, info, f.scratch)
+        small_matrices.either(w, f.n, called, by_panels, panels.MOST_BY_LAPACK)
+
+    small = partial(small_matrices.factored, w, kind, *memory, f.n, info)
+    small_matrices.either(w, f.n, small, larger, small_matrices.MOST_ROWS)
     return is_set(w, info)
 
 
@@ -95,7 +102,7 @@ def lu_factor(w: Writer, node: Node, homes: Homes) -> None:
     p, b, a = w.places, w.b, node.inputs[0]
     packed, exchanges = values(node)
     buffers = [w.home(packed), w.home(exchanges)]
-    f, getrf = memory(w, node, a), Call(w, "getrf", kind_of(a))
+    f = memory(w, node, a)
 
     def one(f: Factors, number: Value, index: tuple[Value, ...]) -> None:
         at, own = positions(index), matrix(w, buffers[0], packed.type, number)
@@ -105,7 +112,7 @@ def lu_factor(w: Writer, node: Node, homes: Homes) -> None:
             p.store(buffers[1], (*at, i), TRUE, b.op("sub", column, integer(1)))
             return ()
 
-        factor(w, f._replace(packed=own), a, at, getrf)
+        factor(w, f._replace(packed=own), a, at)
         p.each(f.n, (), exchanged, 0)
 
     def several_factored() -> batches.Several:
@@ -142,8 +149,6 @@ def solve(w: Writer, node: Node, homes: Homes) -> None:
     transposed = node.attrs.get("transposed", False)
     f = memory(w, node, a)
     check_sizes(w, node, columns)
-    trsm = Call(w, "trsm", buffer.kind)
-    getrf = None if node.op is linalg.lu_solve else Call(w, "getrf", buffer.kind)
 
     def one(f: Factors, number: Value, index: tuple[Value, ...]) -> None:
         at, own = positions(index), matrix(w, buffer, node.type, number)
@@ -151,13 +156,17 @@ def solve(w: Writer, node: Node, homes: Homes) -> None:
             copy(w, node.inputs[-1], at, own)
         else:
             side_by_side(w, f.n, columns, lambda i, j, mask: put_unit(w, own, i, j, mask))
-        wrong = given(w, node, f, at) if getrf is None else factor(w, f, a, at, getrf)
+        wrong = given(w, node, f, at) if node.op is linalg.lu_solve else factor(w, f, a, at)
 
         def solved() -> Sequence[Value]:
-            solve_factored(
-                w, f.exchanges, own, transposed, partial(solve_in_place, w, trsm, f.packed, own)
-            )
+            solve_factored(w, f.exchanges, own, transposed, triangle)
             return ()
+
+        def triangle(**ways: bool) -> None:
+            shape = (a.type.shape[-1], node.type.shape[-1])
+            pointers = f.packed.pointer, own.pointer
+            where = lambda _: pointers
+            blocked.solve_triangular(w, own.kind, shape, where, Ways(**ways), f.scratch)
 
         def lost() -> Sequence[Value]:
             known = [x for x in node.inputs if x.type.dtype != INT]
@@ -303,12 +312,11 @@ def determined(w: Writer, node: Node, homes: Homes) -> None:
     results = values(node) if several else [node]
     buffers = [w.home(y) for y in results]
     f = None if given else memory(w, node, a)
-    getrf = None if given else Call(w, "getrf", kind)
 
     def one(f: Factors | None, number: Value, index: tuple[Value, ...]) -> None:
         at = positions(index)
-        if f is not None and getrf is not None:
-            factor(w, f, a, at, getrf)
+        if f is not None:
+            factor(w, f, a, at)
         give(at, TRUE, f)
 
     def give(

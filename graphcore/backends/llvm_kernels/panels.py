@@ -1,10 +1,10 @@
-"""Cholesky factors of larger matrices, and their cotangents: panel after panel of columns.
+"""Factors of larger matrices, and cotangents of Cholesky's: panel after panel.
 
-Threads share the rows and columns of a panel. From a panel the products of the panels before it are
-removed; its block on the diagonal is factored, and the rows below are solved. Cotangents take the
-same steps from the last to the first (Murray 2016, "Differentiation of the Cholesky decomposition",
-section 4). Blocks are computed in memory where columns lie side by side. The bits depend on the
-size of the matrix alone.
+Threads share the rows and columns of a panel. From one of Cholesky's the products of the panels
+before it are removed; its block on the diagonal is factored, and the rows below are solved.
+Cotangents take the same steps from the last to the first (Murray 2016, "Differentiation of the
+Cholesky decomposition", section 4). Blocks are computed in memory where columns lie side by side.
+The bits depend on the size of the matrix alone.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from functools import partial
 
 from graphcore.ir import Size, TensorType
 
-from . import blocked, dense, panel_routines
-from .addressing import moved
+from . import blocked, dense, lu_routines, panel_routines, removal
+from .addressing import Buffer, moved
 from .batches import in_ranges
 from .builder import FALSE, TRUE, WIDTH, Value, integer
 from .conversions import DTYPES
@@ -33,25 +33,24 @@ MOST_BY_LAPACK = 96
 """The most rows that LAPACK factors: of more it does so by threads of its own."""
 
 
-class Panels:
-    """Panels of a matrix with `n` rows, which lie row by row, and memory for them.
+def address(name: str, kind: str) -> int:
+    """Where a routine is: one for panels, or those that solve and remove."""
+    if name in lu_routines.WRITTEN:
+        return lu_routines.code(name, kind)[name]
+    if name in panel_routines.WRITTEN:
+        return panel_routines.code(name, kind)[name]
+    return removal.code(kind)[name] if name == "remove" else blocked.code(kind)[name]
+
+
+class Routines:
+    """What works on panels of a matrix with `n` rows, which lie row by row.
 
     Routines are made for matrices of more than `most` rows.
     """
 
-    def __init__(self, w: Writer, kind: str, size: Size, most: int, blocks: int) -> None:
+    def __init__(self, w: Writer, kind: str, size: Size, most: int) -> None:
         self.w, self.b, self.kind, self.size, self.most = w, w.b, kind, size, most
         self.n = w.size(size)
-        shapes = dense.scratch_for(levels()[0]), (PANEL, BAND), *[(PANEL, APART)] * blocks
-        self.types = [TensorType(DTYPES[kind], shape) for shape in shapes]
-        self.taken, memory = zip(*map(w.program.take, self.types), strict=True)
-        self.scratch, self.band, *self.blocks = memory
-
-    def of_thread(self, *memory: Value) -> list[Value]:
-        """The scratch memory, or that of a band, of each thread in the loop that is shared."""
-        types = dict(zip((self.scratch, self.band), self.types, strict=False))
-        own, bytes = self.w.sharing.own, self.w.program.bytes
-        return [own(pointer, partial(bytes, types[pointer])) for pointer in memory]
 
     def at(self, matrix: Value, row: Value, column: Value) -> Value:
         """Where an element lies."""
@@ -70,12 +69,25 @@ class Panels:
         """Call one of the routines for panels, or of those that solve and multiply."""
         w, kind = self.w, self.kind
 
-        def make() -> int:
-            others = {"remove": dense.code_that_removes, "solve": blocked.code}
-            code = others.get(name) or partial(panel_routines.code, name)
-            return code(kind)[name]
-
+        make = partial(address, name, kind)
         w.call(w.program.routine(name, kind, make, self.size, self.most), *given)
+
+
+class Panels(Routines):
+    """The same for matrices that are symmetric, with memory: `blocks` of it for the diagonal's."""
+
+    def __init__(self, w: Writer, kind: str, size: Size, most: int, blocks: int) -> None:
+        super().__init__(w, kind, size, most)
+        shapes = dense.scratch_for(levels()[0]), (PANEL, BAND), *[(PANEL, APART)] * blocks
+        self.types = [TensorType(DTYPES[kind], shape) for shape in shapes]
+        self.taken, memory = zip(*map(w.program.take, self.types), strict=True)
+        self.scratch, self.band, *self.blocks = memory
+
+    def of_thread(self, *memory: Value) -> list[Value]:
+        """The scratch memory, or that of a band, of each thread in the loop that is shared."""
+        types = dict(zip((self.scratch, self.band), self.types, strict=False))
+        own, bytes = self.w.sharing.own, self.w.program.bytes
+        return [own(pointer, partial(bytes, types[pointer])) for pointer in memory]
 
     def solve_rows(
         self, x: Value, corner: Value, rows: Value, many: Value, transposed: bool,
@@ -198,3 +210,44 @@ def cholesky_cotangent(w: Writer, kind: str, lower: Value, g: Value, size: Size)
 
     w.places.looped(zero, count, 1, (), panel)
     panels.give_back()
+
+
+def lu(
+    w: Writer, kind: str, size: Size, a: Value, exchanges: Value, info: Value, scratch: Buffer
+) -> None:
+    """The matrix becomes l and u with a p = l u; `info` the number of the first pivot that is 0.
+
+    The columns of a panel of rows are exchanged as its pivots need it; threads share the rows
+    below, which they eliminate. Columns of the rows above are exchanged at the end.
+    """
+    routines = Routines(w, kind, size, MOST_BY_LAPACK)
+    b, run, at, n, zero = w.b, routines.run, routines.at, routines.n, integer(0)
+
+    def after(k: Value) -> Value:
+        return b.call("smin", b.add(k, integer(PANEL)), n)
+
+    def panel(k: Value) -> Sequence[Value]:
+        below = after(k)
+        many, left = b.sub(below, k), b.sub(n, below)
+
+        def eliminated() -> None:
+            own = scratch if w.sharing.waiting is None else w.own(scratch)
+
+            def rows(_: object, first: Value, size: Value) -> None:
+                x = at(a, b.add(below, first), zero)
+                run("eliminate", x, at(a, k, zero), exchanges, own.pointer, size, k, many, n)
+
+            in_ranges(w, (), left, integer(BAND), rows)
+
+        run("lu", at(a, k, zero), exchanges, scratch.pointer, info, k, many, n)
+        routines.over(left, many, left, shared=eliminated)
+        return ()
+
+    def exchanged(k: Value) -> Sequence[Value]:
+        below = after(k)
+        run("exchange", at(a, k, zero), exchanges, b.sub(below, k), below, b.sub(n, below), n)
+        return ()
+
+    b.do(f"store i32 0, {info.typed}", info)
+    w.places.looped(zero, n, PANEL, (), panel)
+    w.places.looped(zero, n, PANEL, (), exchanged)

@@ -33,6 +33,9 @@ LONGEST_INNER = INNER * SUMS * (ADDITIONS - GROUP - INNER // GROUP - SUMS)
 IN_CACHE = 2**15
 """So many values of a matrix stay in the cache L2."""
 
+POINTERS = "x", "y", "z", "part", "scratch"
+ARGUMENTS = "rows", "inner", "columns", "down", "right", "below", "beside", "apart", "whole"
+"""What the routines are given: see `ProductSums`."""
 Place: TypeAlias = tuple[tuple[Index, ...], Value]
 """Where a vector of the result lies, and which of its lanes are there."""
 PAGE_BY_PAGE = '"probe-stack"="inline-asm"'
@@ -72,8 +75,7 @@ class ProductSums:
     def __init__(self, kind: str, level: str, name: str) -> None:
         self.b, self.name = (b := Builder(LANES[level][kind])), name
         self.removes = name == "remove"
-        names = "rows", "inner", "columns", "down", "right", "below", "beside", "apart", "whole"
-        self.sizes = [Value(f"%{name}", "i64") for name in names]
+        self.sizes = [Value(f"%{name}", "i64") for name in ARGUMENTS]
         self.rows, self.inner, self.columns, *strides = self.sizes
         self.down, self.right, self.below, self.beside, self.apart, self.whole = strides
         self.p, self.kind = Places(b, integer), kind

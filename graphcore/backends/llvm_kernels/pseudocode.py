@@ -478,10 +478,11 @@ def routine_of(node: Node) -> str:
     by = f" by {', '.join(names)}" if names else ""
     if node.op is t.matmul and not names:
         return " by dense, one triangle" if is_own_product(node) else " by dense"
-    if node.op is linalg.solve_triangular and not names:
+    if node.op in (linalg.solve_triangular, linalg.lu_solve):
         return " in blocks"
     if node.op is linalg.cholesky_cotangent and may_be_in_panels(node, MOST_PULLED_BACK):
         return " in blocks"
-    if node.op is linalg.cholesky and may_be_in_panels(node):
-        return " in blocks" if isinstance(node.type.shape[-1], int) else f"{by} or in blocks"
+    if {*names} & {"potrf", "getrf"} and may_be_in_panels(node):
+        is_known = isinstance(node.inputs[0].type.shape[-1], int)
+        return " in blocks" if is_known else f"{by} or in blocks"
     return by

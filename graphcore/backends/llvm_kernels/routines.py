@@ -62,6 +62,8 @@ def lacks(node: Node) -> bool:
     if node.op is t.matmul and not is_for_routines(node):
         return False
     if node.op is linalg.cholesky_cotangent:
+        return kind not in dense.KINDS
+    if node.op in (linalg.solve_triangular, linalg.lu_solve):
         return kind not in blocked.KINDS
     return not has_routines(node, routines(node))
 
@@ -70,8 +72,6 @@ def routines(node: Node) -> Sequence[str]:
     """The routines of LAPACK and BLAS that a node calls."""
     if node.op is t.matmul:
         return () if kind_of(node) in dense.KINDS else ("gemm",)
-    if node.op is linalg.solve_triangular and kind_of(node) in blocked.KINDS:
-        return ()
     return ROUTINES.get(node.op, ())
 
 

@@ -139,6 +139,12 @@ class Text:
         """Put a value at a place."""
         self.p.store(buffer, (*index, *self.lane), mask, self.every(value))
 
+    def exchange(self, buffer: Buffer, *places: tuple[Index, Index]) -> None:
+        """Exchange the values of two places."""
+        values = [self.load(buffer, *at) for at in places]
+        for at, value in zip(places, reversed(values), strict=True):
+            self.store(buffer, *at, value=value)
+
     def count(self, start: Value, stop: Value, body: Callable[[Index], None]) -> None:
         """body(i) for each i from `start` to `stop`."""
 
@@ -171,8 +177,8 @@ def triangular(kind: str, name: str = "triangular", lanes: int = 1) -> str:
         Value(f"%{name}", "i64") for name in ("columns", "down", "across", "first", "step")
     ]
     apart, unit = Value("%apart", "i64"), Value("%unit", "i1")
-    apart, unit = Value("%apart", "i64"), Value("%unit", "i1")
-    t, x = [text.buffer(name, kind, b.mul(n, size)) for name, size in (("t", n), ("x", apart))]
+    read = b.add(b.mul(b.sub(n, integer(1)), b.add(down, across)), integer(1))
+    t, x = [text.buffer(name, kind, size) for name, size in (("t", read), ("x", b.mul(n, apart)))]
     after = b.mul(step, across)
     strip = text.strip(MOST_SOLVED, 1 if lanes > 1 else VECTORS * b.width)
 
@@ -250,10 +256,7 @@ def factor(kind: str, name: str = "factor", lanes: int = 1) -> str:
         text.store(exchanges, k, value=b.convert("trunc", b.op("add", place, one), "i32"))
 
         def exchange(j: Index) -> None:
-            pair = k, index_of(place)
-            values = [text.load(a, j, i) for i in pair]
-            for i, value in zip(pair, reversed(values), strict=True):
-                text.store(a, j, i, value=value)
+            text.exchange(a, (j, k), (j, index_of(place)))
 
         def exchanged() -> Sequence[Value]:
             text.count(integer(0), n, exchange)

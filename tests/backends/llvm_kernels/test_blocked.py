@@ -34,7 +34,7 @@ def triangles(rng: np.random.Generator, n: int, batch: int = 2) -> np.ndarray:
     return rng.normal(size=(batch, n, n)) / (n + 1) + np.eye(n) * rng.uniform(1, 2, (batch, 1, n))
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128", "complex64"])
 def test_triangles(dtype: str) -> None:
     a, b = given("a", 2, N, N, dtype=dtype), given("b", 2, N, M, dtype=dtype)
     both = Both([solved(a, b, *ways) for ways in WAYS])
@@ -42,10 +42,13 @@ def test_triangles(dtype: str) -> None:
     rng, eps = np.random.default_rng(0), np.finfo(dtype).eps
     for n, m in SHAPES:
         ts, right = triangles(rng, n).astype(dtype), rng.normal(size=(2, n, m)).astype(dtype)
+        if ts.dtype.kind == "c":
+            ts, right = ts + 1j * triangles(rng, n).astype(eps.dtype), right * (1 - 2j)
+            ts, right = ts.astype(dtype), right.astype(dtype)
         found = both.agree([ts, right], (n, m), 1e3)
         for x, (lower, transposed, unit) in zip(found, WAYS, strict=True):
             of = np.swapaxes(ts, 1, 2) if transposed else ts
-            used = (np.tril if lower else np.triu)(of).astype(float)
+            used = (np.tril if lower else np.triu)(of).astype(np.result_type(dtype, float))
             if unit:
                 used[:, range(n), range(n)] = 1
             bound = n * eps * (abs(used) @ abs(x)) + eps * abs(right)

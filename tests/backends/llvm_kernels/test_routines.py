@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import graphcore as gc
-from graphcore.backends.llvm_kernels import capsules, lapack, routines, sorting
-from graphcore.backends.llvm_kernels.builder import Value
+from graphcore.backends.llvm_kernels import capsules, routines, sorting
 from graphcore.ir.errors import GraphError
 from graphcore.ir.node import Node
 from graphcore.ops import elementwise as e
@@ -70,32 +69,6 @@ def test_factors_and_solutions(dtype: str) -> None:
         both.agree(arrays, (n, 3), 1e3)
 
 
-@pytest.mark.parametrize("rows", [50, 65])
-def test_small_triangles_are_not_solved_by_threads(
-    rows: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of BLAS, whose threads would wait for each other in each of many small systems."""
-    called: list[str] = []
-    real = lapack.Call.__call__
-
-    def noted(call: lapack.Call, *args: str | Value) -> None:
-        called.append(str(args[0]))
-        real(call, *args)
-
-    monkeypatch.setattr(lapack.Call, "__call__", noted)
-    a, b = given("a", 2, rows, rows, dtype="complex128"), given("b", 2, rows, M, dtype="complex128")
-    solved = linalg.solve_triangular(a, b, lower=True, unit=False, check=False)
-    packed, exchanges = (linalg.lu_factor(a)[i] for i in (0, 1))
-    factored = linalg.lu_solve(packed, exchanges, b, transposed=True, check=True)
-    both = Both([linalg.solve(a, b, check=True), solved, factored], ("m",))
-    # The first letter of trsm is the side of the triangle, and getrs has others.
-    assert called.count("R") == 5 * (rows > 64)
-    assert not {"N", "T"} & {*called}
-    rng = np.random.default_rng(4)
-    arrays = [definite(rng, (2, rows, rows), "complex128"), some(rng, (2, rows, 60), "complex128")]
-    both.agree([arrays[0] / rows, arrays[1]], (60,), 1e3)
-
-
 def test_solutions_of_nothing() -> None:
     a, b = given("a", N, N), given("b", N, M)
     both = Both([linalg.solve(a, b, check=True)])
@@ -112,7 +85,7 @@ CHECKED: dict[str, Callable[[Node, Node, bool], Node]] = {
 }
 
 
-@pytest.mark.parametrize("n", [6, 9])  # by routines of our own, and by LAPACK
+@pytest.mark.parametrize("n", [6, 9, 100])  # small, by LAPACK, and in panels
 @pytest.mark.parametrize("name", CHECKED)
 def test_matrices_without_a_result(name: str, n: int) -> None:
     rng = np.random.default_rng(3)
