@@ -19,6 +19,7 @@ from graphcore.ops.leaf import input_
 from graphcore.schedule.order import finders
 
 from .argument_checks import Checks, Needed, Parameter, Sized, Term, Unknown
+from .chunked import convert_in_memory
 from .label_checks import Along, LabelChecks
 from .python_code import python_code
 
@@ -59,6 +60,7 @@ def unknown_in(values: Iterable[Any]) -> set[str]:
 class Boundary:
     """Checks and converts the arguments of a call, and finds the unknown sizes in them.
 
+    `bind` does so for a call, and raises InChunks if one is in chunks, which `convert` loads.
     Labels of arguments along the dims of `labelled` must be equal.
     """
 
@@ -79,7 +81,8 @@ class Boundary:
         self.labels = LabelChecks(self.params, labelled) if labelled else None
         self.checks = self._checks()
         self.source = self._source(["ndarray"])
-        self.bind = self.binding()
+        self.convert = self.binding()
+        self.bind = self.binding(convert=convert_in_memory)
 
     def _find_values(self, graph: Graph) -> None:
         """Enter the inputs whose values are sizes."""
@@ -133,7 +136,7 @@ class Boundary:
 
     def bind_named(self, args: Sequence[Any]) -> tuple[list[Array], dict[str, int]]:
         """The arrays for the arguments of a call, and the unknown sizes by name."""
-        arrays, sizes = self.bind(args)
+        arrays, sizes = self.convert(args)
         return arrays, dict(zip(self.unknowns, sizes, strict=True))
 
     def _refuse_unbound(self, graph: Graph) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from graphcore.backends.chunked import is_chunked
 from graphcore.frontend.core.base import brief, refusal, type_refusal
 from graphcore.frontend.core.wrong_calls import reword_errors
-from graphcore.interop.xarrays import is_chunked
 from graphcore.ir.help_text import parameters
 from graphcore.ir.structures import leaves
 

@@ -26,6 +26,7 @@ import numpy.typing as npt
 from graphcore.backends.arguments import Arguments
 from graphcore.backends.boundary import Boundary
 from graphcore.backends.c_function import CFunction
+from graphcore.backends.chunked import InChunks, require_in_memory
 from graphcore.backends.given_results import GivenResults
 from graphcore.backends.mesh import Gather, Mesh
 from graphcore.backends.target import Choice, Target, Values
@@ -36,7 +37,7 @@ from graphcore.frontend.core.trees import Tree, flatten, picker
 from graphcore.frontend.core.wrong_calls import reword_errors
 from graphcore.inspection.shown import file_at
 from graphcore.interop.label_joins import Inner, Join, check_constants, joined_dims
-from graphcore.interop.xarrays import DataArrays, any_chunked
+from graphcore.interop.xarrays import DataArrays
 from graphcore.ir import Array, Graph
 from graphcore.ir.help_text import attributes, parameters
 from graphcore.ir.name_text import show_dim
@@ -299,9 +300,12 @@ class Compiled(Questions, Generic[R]):
             kwargs["out"], out = out, None
         if kwargs or len(args) != self._plain:
             args = self._given.arrange(args, kwargs)
-        if any_chunked(args):
+        try:
+            values = self._values(*args) if out is None else self._given_results.fill(out, args)
+        except InChunks:
+            values = None
+        if values is None:
             return cast(R, self._result(self._by_blocks(args, out)))
-        values = self._values(*args) if out is None else self._given_results.fill(out, args)
         if self._label is not None:
             values = self._label(values, args)
         elif out is not None:
@@ -438,6 +442,8 @@ def first_call(compiled: weakref.ref[Compiled]) -> Values:
     """The values of the first call of a program: its code is made, and serves all later calls."""
 
     def make_and_run(*args: Any) -> list[Array]:
+        for x in args:
+            require_in_memory(x)
         found = compiled()
         assert found is not None
         found._values = found._program.prepare()

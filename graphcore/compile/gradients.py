@@ -186,7 +186,7 @@ class Checked:
     ) -> None:
         self.ys, self.xs, self.names = ys, xs, names
         self.value = function(inputs, ys)
-        self.arrays, _ = self.value._boundary.bind([values[str(x.name)] for x in inputs])
+        self.arrays, _ = self.value._boundary.convert([values[str(x.name)] for x in inputs])
         self.number = {str(x.name): i for i, x in enumerate(inputs)}
         in_use = {str(x.name) for x in inputs}
         cts, tangents = (

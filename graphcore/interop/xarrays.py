@@ -24,20 +24,6 @@ Place: TypeAlias = tuple[str, Source]
 """A dim of a result, and the elements of an argument that its elements stand for."""
 
 
-def is_chunked(x: Any) -> bool:
-    """Whether an argument is an array of xarray in chunks of Dask."""
-    return hasattr(x, "dims") and isinstance(getattr(x, "chunks", None), tuple)
-
-
-IN_MEMORY = frozenset({np.ndarray, float, int})
-"""Classes of arguments that surely are in no chunks."""
-
-
-def any_chunked(arguments: Sequence[Any]) -> bool:
-    """Whether any argument is in chunks."""
-    return not IN_MEMORY.issuperset(map(type, arguments)) and any(map(is_chunked, arguments))
-
-
 class DataArrays:
     """Makes DataArrays of the values of a graph's outputs; xarray is loaded when it is built.
 

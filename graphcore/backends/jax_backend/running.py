@@ -15,6 +15,7 @@ import numpy as np
 from graphcore.backends import result_memory
 from graphcore.backends.argument_checks import Parameter
 from graphcore.backends.boundary import Boundary
+from graphcore.backends.chunked import convert_in_memory
 from graphcore.backends.errors import reword
 from graphcore.backends.failing import SizeError
 from graphcore.backends.target import Compilation, Program, Values
@@ -294,7 +295,7 @@ def is_traced(x: Any) -> bool:
 def held(param: Parameter, x: Any) -> Any:
     """An argument in the dtype and dims of an input; an array of JAX stays where it is."""
     if not isinstance(x, jax.Array):
-        return param.convert(x)
+        return convert_in_memory(param, x)
     param.convert(stand_in(x.shape, x.dtype))
     return x.astype(param.dtype)
 

@@ -34,7 +34,7 @@ def measured(graph: Graph, boundary: Boundary, given: Sequence[Any]) -> Whole | 
     if (called := single_kernel(graph)) is None:
         return Mixed(graph, boundary, given, sizes)
     body = called.attrs["body"]
-    return Whole(Measured(metered(body, boundary.unknowns, sizes), boundary.bind), given)
+    return Whole(Measured(metered(body, boundary.unknowns, sizes), boundary.convert), given)
 
 
 class Whole:
@@ -74,7 +74,7 @@ class Mixed(Lines):
                 self.kernels[body] = Measured(metered(body, names, sizes))
             return CompiledKernel(names, self.kernels[body].call)
 
-        bound = boundary.bind(given)
+        bound = boundary.convert(given)
         function = build(graph, boundary.unknowns, make_kernel)
         function(*bound)  # makes memory for others
         super().__init__(function, bound)

@@ -45,7 +45,7 @@ class NumPyProgram(PythonProgram):
 
     def measure(self, given: Sequence[Any]) -> Lines:
         """The program, each call of which is measured."""
-        return Lines(self.function, self.boundary.bind(given))
+        return Lines(self.function, self.boundary.convert(given))
 
     def file_text(self, arguments: Sequence[Any], results: Any) -> str:
         """The program as one Python file."""

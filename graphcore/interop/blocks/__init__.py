@@ -18,7 +18,8 @@ from xarray import Variable
 from graphcore.analysis.instances import instance_axes
 from graphcore.backends.argument_checks import Parameter, quote
 from graphcore.backends.boundary import Boundary
-from graphcore.interop.xarrays import DataArrays, is_chunked
+from graphcore.backends.chunked import is_chunked
+from graphcore.interop.xarrays import DataArrays
 from graphcore.ir import Graph, Node, Size
 from graphcore.ir.names import ValueOf
 from graphcore.ir.sizes import evaluate, unknown, unknowns
