@@ -222,10 +222,15 @@ def patient_code(
     return stages(ir, program.calls.patient)
 
 
-OF_PRODUCTS = frozenset(
-    {t.matmul, linalg.cholesky, linalg.cholesky_cotangent, linalg.solve_triangular}
+OF_PRODUCTS = frozenset({t.matmul, linalg.solve_triangular, linalg.solve, linalg.lu_solve})
+"""Ops whose results are computed by products of numbers, which threads share."""
+OF_FACTORS = frozenset(
+    {
+        *(linalg.cholesky, linalg.cholesky_cotangent, linalg.lu_factor),
+        *(linalg.solve, linalg.inv, linalg.det, linalg.slogdet),
+    }
 )
-"""Ops computed by products of numbers, which threads share."""
+"""Ops that factor their operand, or one like it, by products."""
 
 
 def counts_of(graph: Graph, names: frozenset[str]) -> tuple[Size, ...]:
@@ -236,9 +241,12 @@ def counts_of(graph: Graph, names: frozenset[str]) -> tuple[Size, ...]:
     nodes = [*graph.every_node()]
     counts = dict.fromkeys([count(x.shape) for node in nodes for x in items(node)])
     for node in nodes:
-        if node.op in OF_PRODUCTS:
-            products = count((*node.type.shape, node.inputs[0].type.shape[-1]))
-            counts[products // PRODUCTS_PER_VALUE] = None
+        if node.op in OF_PRODUCTS | OF_FACTORS:
+            a = node.inputs[0]
+            for ops, x in ((OF_PRODUCTS, node), (OF_FACTORS, a)):
+                if node.op in ops:
+                    products = count((*x.type.shape, a.type.shape[-1]))
+                    counts[products // PRODUCTS_PER_VALUE] = None
     return tuple([n for n in counts if names_in(n) <= names])
 
 

@@ -54,8 +54,7 @@ def solve_triangular(
     b, (*batch, rows, _), (n, columns) = w.b, shape, map(w.size, shape[-2:])
 
     def ranges() -> None:
-        own = scratch if w.sharing.waiting is None else w.own(scratch)
-        by_halves = partial(solve_by_halves, w, kind, rows, own.pointer, ways)
+        by_halves = partial(solve_by_halves, w, kind, rows, w.own(scratch).pointer, ways)
 
         def some(index: tuple[Value, ...], first: Value, many: Value) -> None:
             t, x = where(index)

@@ -128,10 +128,10 @@ def matrix(w: Writer, buffer: Buffer, type: TensorType, at: Value) -> Buffer:
 
 def may_be_in_panels(node: Node, most: int = panels.MOST_BY_LAPACK) -> bool:
     """Whether an op on matrices may work in panels: on known ones of more rows than `most` does."""
+    kinds = dense.KINDS if node.op in MATRICES else blocked.KINDS
     a = node.inputs[0]
-    n, of_lu = a.type.shape[-1], node.op not in MATRICES
-    is_small = isinstance(n, int) and n <= most
-    return kind_of(a) in (blocked if of_lu else dense).KINDS and not is_small
+    n = a.type.shape[-1]
+    return kind_of(a) in kinds and not (isinstance(n, int) and n <= most)
 
 
 def cholesky(w: Writer, node: Node, homes: Homes) -> None:

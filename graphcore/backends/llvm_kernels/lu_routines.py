@@ -166,10 +166,10 @@ def exchange(kind: str) -> str:
 
 
 def eliminate(kind: str) -> str:
-    """The IR of `eliminate`: rows x become those of l, and of what is left to be factored.
+    """The IR of `eliminate`: the pivots of factored rows are eliminated from the rows x below.
 
-    Above them `many` rows, from `first` on, are factored: u is where they begin. The columns of x
-    are exchanged as theirs, those of l are solved, and their product with u is removed.
+    There are `many` of those, from `first` on, and u is where they begin. The columns of x are
+    exchanged as theirs, those of l are solved, and their product with u is removed from the rest.
     """
     b, one = Builder(), integer(1)
     names = "rows", "first", "many", "n"
@@ -219,7 +219,7 @@ def solve_right(kind: str) -> str:
 
 
 def solve_right_few(kind: str) -> str:
-    """The same for few columns: u is copied, with 0 for what is not above its diagonal.
+    """The same for few columns, by a copy of u that is 0 on the diagonal and below.
 
     A complex number of u is two rows of two floats: see `removal`.
     """

@@ -68,7 +68,6 @@ class Routines:
     def run(self, name: str, *given: Value) -> None:
         """Call one of the routines for panels, or of those that solve and multiply."""
         w, kind = self.w, self.kind
-
         make = partial(address, name, kind)
         w.call(w.program.routine(name, kind, make, self.size, self.most), *given)
 
@@ -231,7 +230,7 @@ def lu(
         many, left = b.sub(below, k), b.sub(n, below)
 
         def eliminated() -> None:
-            own = scratch if w.sharing.waiting is None else w.own(scratch)
+            own = w.own(scratch)
 
             def rows(_: object, first: Value, size: Value) -> None:
                 x = at(a, b.add(below, first), zero)

@@ -68,6 +68,15 @@ def test_factors(dtype: str) -> None:
             assert (abs(product_of(factors, order) - x) <= bound).all()
 
 
+def test_the_first_of_equal_pivots_is_taken() -> None:
+    """As LAPACK does, whose factors those of few rows are."""
+    both = Both([*values(linalg.lu_factor(given("a", N, N)))], ("n",))
+    rng = np.random.default_rng(5)
+    for n in (97, 100, 131):
+        _, exchanges = both.agree([np.sign(rng.normal(size=(n, n)))], (n,), 1e6)
+        assert exchanges[0] == 0
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_solutions(dtype: str) -> None:
     """Solutions, also of transposed matrices, inverses and determinants, beside NumPy's."""
@@ -164,3 +173,16 @@ def test_products_in_blocks(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None
             remove(*pointers, rows, inner, columns, *strides, columns + 2, inner, False)
             before[:, :columns] -= x @ y
             np.testing.assert_allclose(z, before, atol=100 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("name", ["solve", "det", "inv"])
+def test_threads_share_matrices_of_some_hundred_rows(name: str) -> None:
+    a, b = gc.tensor("a", {"p": None, "q": None}), gc.tensor("b", {"p": None})
+    more = (b,) if name == "solve" else ()
+    f = gc.compile([a, *more], getattr(gc.linalg, name)(a, *more, dims=("p", "q")), native=True)
+    rng = np.random.default_rng(6)
+    arrays = [rng.normal(size=(400, 400)), rng.normal(size=400)][: 1 + len(more)]
+    before = threads.shared()
+    with gc.threads(2):
+        f(*arrays)
+    assert threads.shared() > before
