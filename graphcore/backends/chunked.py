@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from graphcore.ir import Array
@@ -22,6 +23,11 @@ def require_in_memory(x: Any) -> None:
     """Raise InChunks if an argument is in chunks."""
     if is_chunked(x):
         raise InChunks
+
+
+def loaded(args: Sequence[Any]) -> tuple[Any, ...]:
+    """The arguments of a call; those in chunks in memory."""
+    return tuple([x.compute() if is_chunked(x) else x for x in args])
 
 
 def convert_in_memory(param: Parameter, x: Any) -> Array:

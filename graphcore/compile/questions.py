@@ -10,6 +10,7 @@ import numpy as np
 
 from graphcore.backends.arguments import Arguments
 from graphcore.backends.boundary import Boundary
+from graphcore.backends.chunked import loaded
 from graphcore.backends.printing import silence
 from graphcore.backends.target import Choice, Compilation, Program, Target, Values
 from graphcore.backends.targets import NATIVE
@@ -185,7 +186,7 @@ class Questions(Listing):
         from graphcore.inspection.check import check
         from graphcore.inspection.kinks import Faults, find_kinks
 
-        given = self._given.arrange(args, kwargs)
+        given = loaded(self._given.arrange(args, kwargs))
         results = self._values(*given)
         arrays, known = self._boundary.bind_named(given)
         names = [path for path, _ in sorted(paths(self._results, "result"), key=itemgetter(1))]
@@ -264,7 +265,7 @@ class Questions(Listing):
         if step is not None and not named:
             cure = 'give a position for each dim that loops walk along, as {"time": 3}'
             raise type_refusal(f"step={step!r:.60} names no dims", cure=cure)
-        given = self._given.arrange(args, kwargs)
+        given = loaded(self._given.arrange(args, kwargs))
         with silence():
             self._values(*given)  # a call that fails says why
         arrays, known = self._boundary.bind_named(given)
@@ -294,7 +295,7 @@ class Questions(Listing):
         """
         from graphcore.backends.measuring import profile  # loaded at its first use
 
-        given = self._given.arrange(args, kwargs)
+        given = loaded(self._given.arrange(args, kwargs))
         last = self._program.graph
         shown = self.stages[PLAIN] if kernel in last.ops() else last
         return profile(self._program, shown, self._values, given, str(self.target))
@@ -320,7 +321,7 @@ class Questions(Listing):
             f = gc.compile([x], x.sum(), target="jax", mesh=mesh, shard={"batch": "data"})
             print(f.messages(np.ones(32)))
         """
-        found: Messages = self._program.messages(self._given.arrange(args, kwargs))
+        found: Messages = self._program.messages(loaded(self._given.arrange(args, kwargs)))
         return found
 
     @parameters()
@@ -341,7 +342,7 @@ class Questions(Listing):
             x, w = step.place(rows_of_this_process, weights)
             loss = step(x, w)
         """
-        placed = self._program.place(self._given.arrange(args, kwargs))
+        placed = self._program.place(loaded(self._given.arrange(args, kwargs)))
         return list(picker(self._arguments)(placed))
 
     def diff(

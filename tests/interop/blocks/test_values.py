@@ -138,3 +138,13 @@ def test_functions_and_trees_and_names() -> None:
         for found in (f(given, power=2), f(data=given, power=2), gc.over_blocks(f, given, power=2)):
             assert float(found["sum"]) == 14.0
             assert found["x"].values.tolist() == [1.0, 2.0, 3.0, 4.0]
+
+
+@pytest.mark.parametrize("target", ["numpy", "native"])
+def test_questions_load_what_is_in_chunks(target: str) -> None:
+    x = gc.tensor("x", {"time": None, "lat": None})
+    f = gc.compile([x], gc.exp(x).sum("time"), target=target)
+    whole = xarray.DataArray(np.arange(6.0).reshape(3, 2), dims=("time", "lat"))
+    profile = f.profile(whole.chunk(time=2))
+    assert sum(step.calls for step in profile.steps) > 0
+    f.check(whole.chunk(time=2))
