@@ -161,6 +161,7 @@ SOME: dict[str, str] = {
     "graphcore.rewrites.derivatives.linearity DERIVATIVES": "the op is no derivative",
     "graphcore.analysis.values BOUNDED": "no bound of the result is known",
     "graphcore.backends.llvm_kernels OF_PRODUCTS": "no products of blocks compute it",
+    "graphcore.backends.llvm_kernels OF_FACTORS": "it factors no matrix by products of blocks",
     "graphcore.backends.llvm_kernels EMITTED": "test_left_out.py has it, with a reason",
     "graphcore.backends.llvm_kernels.arithmetic EXACT_HALVES": "float32 serves float16",
     "graphcore.backends.llvm_kernels.flops DIVISIONS": "the op costs no division",
